@@ -1,0 +1,80 @@
+/** MAIL: Addressing. `name` is an agent of this swarm, `name@swarm` one of that swarm. */
+import { MAIL_ALL_LOCAL_AGENTS, type MAILAddress } from "./message.js";
+
+export interface AgentAddress {
+  readonly name: string;
+  /** Absent when the address names no swarm. */
+  readonly swarm?: string;
+}
+
+export function createAgentAddress(address: string): MAILAddress {
+  return { address_type: "agent", address };
+}
+
+export function createUserAddress(id: string): MAILAddress {
+  return { address_type: "user", address: id };
+}
+
+export function createAdminAddress(id: string): MAILAddress {
+  return { address_type: "admin", address: id };
+}
+
+/** MAIL: Type `system`. The address of the system is the name of its swarm. */
+export function createSystemAddress(swarm: string): MAILAddress {
+  return { address_type: "system", address: swarm };
+}
+
+/** Splits at the first `@` and trims both parts. It judges nothing: `a@b@c` is agent `a` of swarm `b@c`. */
+export function parseAgentAddress(address: string): AgentAddress {
+  const at = address.indexOf("@");
+  if (at < 0) return { name: address.trim() };
+  return { name: address.slice(0, at).trim(), swarm: address.slice(at + 1).trim() };
+}
+
+export function formatAgentAddress(name: string, swarm?: string): string {
+  return swarm === undefined ? name : `${name}@${swarm}`;
+}
+
+/**
+ * The one spelling under which addresses are compared: a qualifier that names the local swarm is left out.
+ * MAIL: Local Routing treats the two spellings alike.
+ */
+export function normaliseAddress(address: string, localSwarm: string): string {
+  const { name, swarm } = parseAgentAddress(address);
+  return swarm === undefined || swarm === localSwarm ? name : `${name}@${swarm}`;
+}
+
+/** Whether mail for this agent leaves the swarm. */
+export function isInterswarmAddress(address: string, localSwarm: string): boolean {
+  const { swarm } = parseAgentAddress(address);
+  return swarm !== undefined && swarm !== localSwarm;
+}
+
+/** Why this cannot be the name of an agent; `undefined` if it can. */
+export function checkAgentName(name: string): string | undefined {
+  return checkName("agent", name);
+}
+
+/** Why this cannot be the name of a swarm; `undefined` if it can. */
+export function checkSwarmName(name: string): string | undefined {
+  return checkName("swarm", name);
+}
+
+/**
+ * `@` parts an agent from its swarm and `:` a role from its id, so a name with either could be read in two ways.
+ * `all` stands for everybody.
+ */
+function checkName(kind: "agent" | "swarm", name: string): string | undefined {
+  if (name === "") return `the name of ${article(kind)} must not be empty`;
+  const shown = `${kind} name ${JSON.stringify(name)}`;
+  if (name === MAIL_ALL_LOCAL_AGENTS) return `${shown} is reserved: it stands for every agent of a swarm`;
+  if (name.includes("@")) return `${shown} must not contain "@": it separates an agent from its swarm`;
+  if (name.includes(":")) return `${shown} must not contain ":": it separates a role from an id`;
+  if (/\s/u.test(name)) return `${shown} must not contain white space`;
+  if (/\p{Cc}/u.test(name)) return `${shown} must not contain control characters`;
+  return undefined;
+}
+
+function article(kind: "agent" | "swarm"): string {
+  return kind === "agent" ? "an agent" : "a swarm";
+}

@@ -1,0 +1,125 @@
+/** From a tool call to the message that it asks for. */
+import {
+  createAgentAddress,
+  formatAgentAddress,
+  isInterswarmAddress,
+  normaliseAddress,
+  parseAgentAddress,
+} from "./address.js";
+import { buildBroadcast, buildComplete, buildInterrupt, buildRequest, buildResponse } from "./build.js";
+import type { AgentToolCall } from "./calls.js";
+import { MAIL_ALL_LOCAL_AGENTS, type MAILMessage } from "./message.js";
+import { type ArgumentCheck, checkToolArguments } from "./tool-arguments.js";
+import { isMailToolName } from "./tool-table.js";
+
+export interface CallContext {
+  /** UUID and time of the message to be made. */
+  readonly id: string;
+  readonly timestamp: string;
+  readonly taskId: string;
+  readonly agent: string;
+  readonly swarm: string;
+  /** For a response: the request that it answers, where one is known. */
+  readonly requestId?: string;
+  /** For an interswarm broadcast that names no swarms. */
+  readonly knownSwarms?: readonly string[];
+}
+
+/** The message that a call asks for. Tools that send nothing, and actions, have none. */
+export function convertCallToMailMessage(
+  call: AgentToolCall,
+  context: CallContext,
+): ArgumentCheck<MAILMessage> {
+  const { name } = call;
+  if (!isMailToolName(name)) return { ok: false, message: `${name} is not a MAIL tool` };
+  const { id, timestamp, taskId } = context;
+  const common = { id, timestamp, taskId, sender: createAgentAddress(context.agent) };
+  switch (name) {
+    case "send_request":
+    case "send_response":
+    case "send_interrupt": {
+      const checked = checkToolArguments(name, call.args);
+      if (!checked.ok) return checked;
+      const { target, subject, body } = checked.value;
+      const address = normaliseAddress(target, context.swarm);
+      const recipient = createAgentAddress(address);
+      const remote = parseAgentAddress(address).swarm;
+      if (name === "send_interrupt") {
+        const crossing = remote === undefined ? {} : toSwarms([remote], context.swarm);
+        const parts = { ...common, subject, body, recipients: [recipient], ...crossing };
+        return { ok: true, value: buildInterrupt(parts) };
+      }
+      // Nearly all mail comes this way and stays in the swarm: as little is copied as possible.
+      const answered = name === "send_response" ? (context.requestId ?? id) : id;
+      const local = { ...common, subject, body, recipient, requestId: answered };
+      const parts = remote === undefined ? local : { ...local, ...toSwarm(remote, context.swarm) };
+      return { ok: true, value: name === "send_request" ? buildRequest(parts) : buildResponse(parts) };
+    }
+    case "send_broadcast": {
+      const checked = checkToolArguments(name, call.args);
+      if (!checked.ok) return checked;
+      const { subject, body, targets } = checked.value;
+      if (targets === undefined) return { ok: true, value: buildBroadcast({ ...common, subject, body }) };
+      const addresses = [...new Set(targets.map((target) => normaliseAddress(target, context.swarm)))];
+      const remote = swarmsBeyond(addresses, context.swarm);
+      const crossing = remote.length === 0 ? {} : toSwarms(remote, context.swarm);
+      const recipients = addresses.map(createAgentAddress);
+      return { ok: true, value: buildBroadcast({ ...common, subject, body, recipients, ...crossing }) };
+    }
+    case "send_interswarm_broadcast": {
+      const checked = checkToolArguments(name, call.args);
+      if (!checked.ok) return checked;
+      const { subject, body, target_swarms } = checked.value;
+      const named = target_swarms.length > 0 ? target_swarms : (context.knownSwarms ?? []);
+      const swarms = [...new Set(named)].filter((swarm) => swarm !== context.swarm);
+      if (swarms.length === 0) {
+        return { ok: false, message: `${name}: target_swarms names no other swarm and none is known here` };
+      }
+      const recipients = swarms.map((swarm) =>
+        createAgentAddress(formatAgentAddress(MAIL_ALL_LOCAL_AGENTS, swarm)),
+      );
+      const value = buildBroadcast({
+        ...common,
+        subject,
+        body,
+        recipients,
+        ...toSwarms(swarms, context.swarm),
+      });
+      return { ok: true, value };
+    }
+    case "task_complete": {
+      const checked = checkToolArguments(name, call.args);
+      if (!checked.ok) return checked;
+      const value = buildComplete({
+        ...common,
+        swarm: context.swarm,
+        finishMessage: checked.value.finish_message,
+      });
+      return { ok: true, value };
+    }
+    case "acknowledge_broadcast":
+    case "ignore_broadcast":
+    case "await_message":
+    case "help":
+    case "discover_swarms":
+      return { ok: false, message: `${name} sends no message` };
+  }
+}
+
+function swarmsBeyond(addresses: readonly string[], localSwarm: string): string[] {
+  const swarms = new Set<string>();
+  for (const address of addresses) {
+    const { swarm } = parseAgentAddress(address);
+    if (swarm !== undefined && isInterswarmAddress(address, localSwarm)) swarms.add(swarm);
+  }
+  return [...swarms];
+}
+
+function toSwarm(remote: string, local: string) {
+  return { senderSwarm: local, recipientSwarm: remote, routingInfo: { remote_swarm: remote } };
+}
+
+function toSwarms(remote: readonly string[], local: string) {
+  const only = remote.length === 1 ? { routingInfo: { remote_swarm: remote[0] } } : {};
+  return { senderSwarm: local, recipientSwarms: remote, ...only };
+}

@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import { buildHelp } from "./help.js";
+import { MAIL_TOOL_NAMES, MAIL_TOOLS } from "./tool-table.js";
+
+const reader = { agent: "librarian", swarm: "books" };
+const nothing = { get_summary: false };
+
+function titles(text: string): string[] {
+  return text.split("\n").filter((line) => line.startsWith("====="));
+}
+
+describe("help", () => {
+  it("gives the summary unless told otherwise", () => {
+    expect(titles(buildHelp(reader))).toEqual(["===== SUMMARY ====="]);
+  });
+
+  it("tells an agent its addresses", () => {
+    const text = buildHelp(reader, { ...nothing, get_identity: true });
+    expect(titles(text)).toEqual(["===== YOUR IDENTITY ====="]);
+    expect(text).toContain("librarian@books");
+  });
+
+  it.each(MAIL_TOOL_NAMES)("explains every parameter of %s", (name) => {
+    const text = buildHelp(reader, { ...nothing, get_tool_help: [name] });
+    expect(titles(text)).toEqual(["===== TOOL HELP ====="]);
+    for (const parameter of Object.keys(MAIL_TOOLS[name].parameters))
+      expect(text).toContain(`- ${parameter}`);
+  });
+
+  it("reports an unknown tool in the text and explains the others", () => {
+    const text = buildHelp(reader, { ...nothing, get_tool_help: ["fly", "constructor", "send_request"] });
+    expect(text).toContain("fly: there is no MAIL tool of this name");
+    expect(text).toContain("constructor: there is no MAIL tool of this name");
+    expect(text).toContain("send_request: Send a request");
+  });
+
+  it("has all sections at once, in order", () => {
+    const text = buildHelp(reader, {
+      get_summary: true,
+      get_identity: true,
+      get_tool_help: ["help"],
+      get_full_protocol: true,
+    });
+    expect(titles(text)).toEqual([
+      "===== SUMMARY =====",
+      "===== YOUR IDENTITY =====",
+      "===== TOOL HELP =====",
+      "===== THE MAIL PROTOCOL =====",
+    ]);
+  });
+
+  it("says so when nothing was asked for", () => {
+    expect(buildHelp(reader, nothing)).toContain("You asked for nothing");
+  });
+});

@@ -1,0 +1,151 @@
+/**
+ * The form of `swarms.json`. The one source: types are inferred from it, files are read with it, and the schema that
+ * editors use (`schemas/swarms.schema.json`) is made from it.
+ */
+import { z } from "zod";
+
+const Names = z.array(z.string().min(1)).readonly();
+
+export const ActionEntry = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, '_' or '-'")
+      .meta({ description: "How agents call it; unique in the swarm and not the name of a MAIL tool." }),
+    description: z
+      .string()
+      .min(1)
+      .meta({ description: "What it does and when to use it, for the agents that choose." }),
+    parameters: z.record(z.string(), z.unknown()).readonly().meta({
+      description: "JSON Schema of the arguments. Agents see it unchanged; arguments are checked against it.",
+    }),
+    function: z.string().min(1).exactOptional().meta({
+      description:
+        "What runs: `module:./file.js#export` or `mail:<built-in>`. May be left out only for breakpoint tools.",
+    }),
+    idempotent: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Whether it may run again with the same call id after a crash." }),
+    time_limit_ms: z
+      .number()
+      .positive()
+      .exactOptional()
+      .meta({ description: "Milliseconds after which the action is aborted." }),
+  })
+  .readonly()
+  .meta({ description: "Something that agents can do besides writing mail." });
+export type ActionEntry = z.infer<typeof ActionEntry>;
+
+export const AgentEntry = z
+  .strictObject({
+    name: z
+      .string()
+      .min(1)
+      .meta({ description: "Its address within the swarm: no '@', ':' or white space, and not `all`." }),
+    description: z.string().exactOptional().meta({ description: "What it is good for." }),
+    factory: z
+      .string()
+      .min(1)
+      .exactOptional()
+      .meta({
+        description:
+          "What makes the agent: `module:./file.js#export`, `mail:scripted`, `mail:agent`, `mail:supervisor`, " +
+          "`mail:action-agent` or `mail:example/<name>`. Left out for agents with `remote: true`.",
+      }),
+    remote: z
+      .boolean()
+      .default(false)
+      .meta({ description: "The agent is served from outside: its mail waits until somebody fetches it." }),
+    comm_targets: Names.meta({
+      description: "Agents it may write to: `name`, or `name@swarm` for an agent of another swarm.",
+    }),
+    agent_params: z.record(z.string(), z.unknown()).readonly().default({}).meta({
+      description:
+        "Parameters of the factory. Texts that begin with `url::` are fetched when the file is loaded.",
+    }),
+    enable_entrypoint: z.boolean().default(false).meta({ description: "Users may write to it." }),
+    enable_interswarm: z.boolean().default(false).meta({ description: "It may write to other swarms." }),
+    can_complete_tasks: z.boolean().default(false).meta({ description: "It may end tasks (a supervisor)." }),
+    tool_format: z
+      .enum(["completions", "responses"])
+      .default("responses")
+      .meta({ description: "The shape in which a model gets tools and history." }),
+    actions: Names.default([]).meta({ description: "Names of actions of the swarm that it may call." }),
+    exclude_tools: Names.default([]).meta({ description: "MAIL tools that it is not to have." }),
+  })
+  .readonly()
+  .meta({ description: "One agent of the swarm." });
+export type AgentEntry = z.infer<typeof AgentEntry>;
+
+export const SwarmEntry = z
+  .strictObject({
+    name: z
+      .string()
+      .min(1)
+      .meta({ description: "The swarm's name: no '@', ':' or white space, and not `all`." }),
+    version: z.string().min(1).meta({ description: "The version of this swarm, usually x.y.z." }),
+    description: z.string().default("").meta({ description: "What the swarm is for." }),
+    keywords: Names.default([]).meta({ description: "Words under which other swarms may find it." }),
+    public: z.boolean().default(false).meta({ description: "Whether other swarms may learn of it." }),
+    entrypoint: z.string().min(1).meta({ description: "The agent that gets the mail of users." }),
+    enable_interswarm: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Whether the swarm takes part in mail between swarms." }),
+    breakpoint_tools: Names.default([]).meta({
+      description: "Actions or MAIL tools whose calls wait for a person.",
+    }),
+    exclude_tools: Names.default([]).meta({ description: "MAIL tools that no agent is to have." }),
+    agents: z.array(AgentEntry).min(1).readonly(),
+    actions: z.array(ActionEntry).readonly().default([]),
+    action_imports: Names.default([]).meta({
+      description: "Actions defined elsewhere: `module:./file.js#export` or `mail:<built-in>`.",
+    }),
+    enable_db_agent_histories: z
+      .boolean()
+      .exactOptional()
+      .meta({ deprecated: true, description: "Has no effect: histories are always kept." }),
+  })
+  .readonly()
+  .meta({ description: "A swarm: agents that write to each other, and what they can do." });
+export type SwarmEntry = z.infer<typeof SwarmEntry>;
+
+export const SwarmList = z.array(SwarmEntry).min(1).readonly();
+
+/**
+ * JSON Schema (2020-12) for editors. A file is a list of swarms, or an object around it that has room for `$schema`.
+ */
+export function swarmFileJsonSchema(): Readonly<Record<string, unknown>> {
+  const parts = z.registry<{ id: string }>();
+  parts.add(SwarmList, { id: "swarms" });
+  parts.add(SwarmEntry, { id: "swarm" });
+  parts.add(AgentEntry, { id: "agent" });
+  parts.add(ActionEntry, { id: "action" });
+  const { schemas } = z.toJSONSchema(parts, {
+    io: "input",
+    target: "draft-2020-12",
+    uri: (id) => `#/$defs/${id}`,
+    // "Read only" is a promise of our types, not something that editors should show.
+    override: ({ jsonSchema }) => void delete jsonSchema.readOnly,
+  });
+  const swarms = { $ref: "#/$defs/swarms" };
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    $id: "urn:mailroom:swarm-file",
+    title: "swarms.json",
+    description: "Swarms of agents that exchange mail (MAIL), as Mailroom reads them.",
+    anyOf: [
+      swarms,
+      {
+        type: "object",
+        properties: { $schema: { type: "string" }, swarms },
+        required: ["swarms"],
+        additionalProperties: false,
+      },
+    ],
+    $defs: Object.fromEntries(
+      Object.entries(schemas).map(([id, { $schema: _dialect, $id: _id, ...schema }]) => [id, schema]),
+    ),
+  };
+}

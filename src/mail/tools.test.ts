@@ -1,0 +1,163 @@
+import { describe, expect, it } from "vitest";
+import { isRecord } from "./record.js";
+import { MAIL_TOOL_NAMES } from "./tool-table.js";
+import {
+  createAcknowledgeBroadcastTool,
+  createAwaitMessageTool,
+  createBroadcastTool,
+  createHelpTool,
+  createIgnoreBroadcastTool,
+  createInterruptTool,
+  createInterswarmBroadcastTool,
+  createMailTools,
+  createRequestTool,
+  createResponseTool,
+  createSupervisorTools,
+  createSwarmDiscoveryTool,
+  createTaskCompleteTool,
+  mailTool,
+  mailToolNamesFor,
+  mailToolsFor,
+  toolSpec,
+  toolSpecName,
+} from "./tools.js";
+import { mailAjv } from "./validate.js";
+
+const targets = ["librarian", "binder"];
+
+describe("who gets which tool", () => {
+  const member = { commTargets: targets, canCompleteTasks: false, enableInterswarm: false };
+  const basic = [
+    "send_request",
+    "send_response",
+    "acknowledge_broadcast",
+    "ignore_broadcast",
+    "await_message",
+    "help",
+  ];
+  const supervisor = { ...member, canCompleteTasks: true };
+
+  it("gives the basic set to an agent that has someone to write to", () => {
+    expect(mailToolNamesFor(member).sort()).toEqual([...basic].sort());
+  });
+
+  it("adds interrupts, broadcasts and the end of a task for a supervisor", () => {
+    expect(mailToolNamesFor(supervisor).sort()).toEqual(
+      [...basic, "send_interrupt", "send_broadcast", "task_complete"].sort(),
+    );
+  });
+
+  it("adds the tools for other swarms where there are any", () => {
+    expect(mailToolNamesFor({ ...supervisor, enableInterswarm: true })).toEqual([...MAIL_TOOL_NAMES]);
+    expect(mailToolNamesFor({ ...member, enableInterswarm: true }).sort()).toEqual([...basic].sort());
+  });
+
+  it("leaves a solitary supervisor only the end of the task", () => {
+    expect(mailToolNamesFor({ ...supervisor, commTargets: [] })).toEqual(["task_complete"]);
+    expect(mailToolNamesFor({ ...member, commTargets: [] })).toEqual([]);
+  });
+
+  it("offers task_complete iff the agent can complete tasks, whoever leads", () => {
+    expect(mailToolNamesFor({ ...member, supervisor: true })).not.toContain("task_complete");
+    expect(mailToolNamesFor({ ...member, supervisor: true })).toContain("send_interrupt");
+    expect(mailToolNamesFor({ ...supervisor, supervisor: false })).toContain("task_complete");
+    expect(mailToolNamesFor({ ...supervisor, supervisor: false })).not.toContain("send_broadcast");
+  });
+
+  it.each(MAIL_TOOL_NAMES)("can take %s away", (name) => {
+    const all = { ...supervisor, enableInterswarm: true };
+    expect(mailToolsFor(all).map((tool) => tool.name)).toContain(name);
+    expect(mailToolsFor({ ...all, excludeTools: [name] }).map((tool) => tool.name)).toEqual(
+      MAIL_TOOL_NAMES.filter((other) => other !== name),
+    );
+  });
+});
+
+describe("tool schemas", () => {
+  it.each(MAIL_TOOL_NAMES)("%s keeps to the strict form and compiles", (name) => {
+    const { parameters, strict } = mailTool(name, { targets });
+    expect(strict).toBe(true);
+    const { properties } = parameters;
+    if (!isRecord(properties)) throw new Error("no properties");
+    expect(parameters).toMatchObject({
+      type: "object",
+      additionalProperties: false,
+      required: Object.keys(properties),
+    });
+    for (const property of Object.values(properties)) {
+      expect(property).toMatchObject({ title: expect.any(String), description: expect.any(String) });
+    }
+    expect(() => mailAjv().compile(parameters)).not.toThrow();
+  });
+
+  it("lists the targets as long as there are only local ones", () => {
+    expect(mailTool("send_request", { targets })).toHaveProperty(
+      "parameters.properties.target.enum",
+      targets,
+    );
+    const wide = mailTool("send_request", { targets, enableInterswarm: true });
+    expect(wide).not.toHaveProperty("parameters.properties.target.enum");
+    expect(wide).toHaveProperty(
+      "parameters.properties.target.description",
+      expect.stringContaining("agent-name@swarm-name"),
+    );
+    expect(mailTool("send_request")).not.toHaveProperty("parameters.properties.target.enum");
+  });
+
+  it("lets optional parameters be null", () => {
+    expect(mailTool("await_message")).toHaveProperty("parameters.properties.reason.anyOf", [
+      { type: "string" },
+      { type: "null" },
+    ]);
+  });
+});
+
+describe("tool specs", () => {
+  const action = { name: "ask", description: "Ask", parameters: { type: "object" } };
+
+  it("come in both shapes", () => {
+    expect(toolSpec("completions", action)).toEqual({
+      type: "function",
+      function: { ...action, strict: false },
+    });
+    expect(toolSpec("responses", action)).toEqual({ type: "function", ...action, strict: false });
+  });
+
+  it("are made in sets", () => {
+    const names = (specs: ReturnType<typeof createMailTools>) => specs.map(toolSpecName);
+    expect(names(createMailTools({ targets, excludeTools: ["help"] }))).toEqual([
+      "send_request",
+      "send_response",
+      "acknowledge_broadcast",
+      "ignore_broadcast",
+      "await_message",
+    ]);
+    expect(names(createSupervisorTools({ targets, style: "completions" }))).toEqual([
+      "send_interrupt",
+      "send_broadcast",
+      "task_complete",
+    ]);
+    expect(names(createSupervisorTools({ enableInterswarm: true, canCompleteTasks: false }))).toEqual([
+      "send_interswarm_broadcast",
+      "discover_swarms",
+    ]);
+  });
+
+  it("are made one by one", () => {
+    const specs = [
+      createRequestTool(),
+      createResponseTool(),
+      createInterruptTool(),
+      createBroadcastTool(),
+      createTaskCompleteTool(),
+      createAcknowledgeBroadcastTool(),
+      createIgnoreBroadcastTool(),
+      createAwaitMessageTool(),
+      createHelpTool(),
+      createInterswarmBroadcastTool(),
+      createSwarmDiscoveryTool({ style: "completions" }),
+    ];
+    expect(specs.map(toolSpecName)).toEqual([...MAIL_TOOL_NAMES]);
+    expect(specs.at(-1)).toHaveProperty("function.name", "discover_swarms");
+  });
+});

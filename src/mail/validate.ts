@@ -1,0 +1,125 @@
+/**
+ * Is this MAIL? Validators compiled from the published schemas. They judge the strict form only; data that comes in from
+ * other implementations goes through `compat.ts`, which puts right what those are known to write.
+ */
+import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import { z } from "zod";
+import { type Checked, type FormatProblem, valueOrThrow } from "./errors.js";
+import type { MAILInterswarmMessage, MAILMessage } from "./message.js";
+import { type JsonSchema, mailCoreSchema, mailInterswarmSchema } from "./schema.js";
+
+export interface ValidateOptions {
+  /** Demands a UUID for `task_id` too; otherwise a caller's own id may be any string (decisions A3). */
+  readonly strictIds?: boolean;
+}
+
+export function checkMailMessage(value: unknown, options: ValidateOptions = {}): Checked<MAILMessage> {
+  return check(options.strictIds ? strictMailMessage() : mailMessage(), value);
+}
+
+export function checkInterswarmMessage(
+  value: unknown,
+  options: ValidateOptions = {},
+): Checked<MAILInterswarmMessage> {
+  return check(options.strictIds ? strictInterswarmMessage() : interswarmMessage(), value);
+}
+
+/** @throws MailFormatError listing everything that is wrong. */
+export function parseMailMessage(value: unknown, options?: ValidateOptions): MAILMessage {
+  return valueOrThrow("MAIL message", checkMailMessage(value, options));
+}
+
+/** @throws MailFormatError listing everything that is wrong. */
+export function parseInterswarmMessage(value: unknown, options?: ValidateOptions): MAILInterswarmMessage {
+  return valueOrThrow("MAIL interswarm message", checkInterswarmMessage(value, options));
+}
+
+/** Compiling takes some milliseconds, so it waits until somebody asks, and happens once. */
+const mailMessage = once(() => compile<MAILMessage>(mailCoreSchema()));
+const strictMailMessage = once(() => compile<MAILMessage>(mailCoreSchema({ strictIds: true })));
+const interswarmMessage = once(() => compile<MAILInterswarmMessage>(mailInterswarmSchema()));
+const strictInterswarmMessage = once(() =>
+  compile<MAILInterswarmMessage>(mailInterswarmSchema({ strictIds: true })),
+);
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+function compile<T>(schema: JsonSchema): ValidateFunction<T> {
+  return mailAjv().compile<T>(schema);
+}
+
+/**
+ * A validator of draft 2020-12 that asserts the two formats which MAIL uses. They are the expressions that the zod types
+ * check by, so the two never disagree.
+ */
+export function mailAjv(): Ajv2020 {
+  return new Ajv2020({
+    allErrors: true,
+    formats: {
+      uuid: z.regexes.guid,
+      "date-time": z.regexes.datetime({ offset: true }),
+    },
+  });
+}
+
+/** More would help nobody, and a hostile message could cause as many as it has bytes. */
+const MOST_PROBLEMS = 20;
+
+function check<T>(validate: ValidateFunction<T>, value: unknown): Checked<T> {
+  if (validate(value)) return { ok: true, value };
+  const errors: FormatProblem[] = [];
+  for (const error of validate.errors ?? []) {
+    // Only says that the branch of a message type was not met; the reasons stand beside it.
+    if (error.keyword === "if") continue;
+    errors.push(describe(error));
+    if (errors.length === MOST_PROBLEMS) break;
+  }
+  return { ok: false, errors };
+}
+
+function describe({ keyword, instancePath, params, message }: ErrorObject): FormatProblem {
+  switch (keyword) {
+    case "required":
+      return { path: `${instancePath}/${pointer(params.missingProperty)}`, message: "is missing" };
+    case "additionalProperties":
+      return {
+        path: `${instancePath}/${pointer(params.additionalProperty)}`,
+        message: "is not a known field",
+      };
+    case "type":
+      return { path: instancePath, message: `must be ${TYPE_NAMES[String(params.type)] ?? params.type}` };
+    case "enum":
+      return { path: instancePath, message: `must be one of ${[params.allowedValues].flat().join(", ")}` };
+    case "format":
+      return { path: instancePath, message: FORMAT_NAMES[String(params.format)] ?? "has a wrong format" };
+    case "minLength":
+    case "minItems":
+      return { path: instancePath, message: "must not be empty" };
+    case "pattern":
+      return { path: instancePath, message: "must not contain control characters" };
+    default:
+      return { path: instancePath, message: message ?? `breaks the rule ${keyword}` };
+  }
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  string: "a string",
+  object: "an object",
+  array: "a list",
+};
+
+const FORMAT_NAMES: Readonly<Record<string, string>> = {
+  uuid: "must be a UUID",
+  "date-time": "must be a date and time with its offset (RFC 3339), for example 2026-03-02T08:15:30.120Z",
+};
+
+/** One step of a JSON Pointer (RFC 6901). */
+function pointer(name: unknown): string {
+  return String(name).replaceAll("~", "~0").replaceAll("/", "~1");
+}
