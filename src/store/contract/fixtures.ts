@@ -1,0 +1,38 @@
+import type { Append, InstanceId, SnapshotPut, TaskPut, TaskRemove, TaskRow } from "../../engine/ports.js";
+
+export const ANN: InstanceId = { role: "user", id: "ann" };
+export const BOB: InstanceId = { role: "user", id: "bob" };
+
+export function append(journal: string, expected: number, ...entries: string[]): Append {
+  return { journal, expected, count: entries.length, data: JSON.stringify(entries) };
+}
+
+export function task(key: string, fields: Partial<Omit<TaskRow, "key">> = {}): TaskRow {
+  return {
+    key,
+    instance: ANN,
+    taskId: `id of ${key}`,
+    owner: "ann@desk",
+    status: "running",
+    createdAt: 1_700_000_000_000,
+    updatedAt: 1_700_000_000_000,
+    ...fields,
+  };
+}
+
+export function put(row: TaskRow): TaskPut {
+  return { kind: "task.put", row };
+}
+
+export function remove(key: string): TaskRemove {
+  return { kind: "task.remove", key };
+}
+
+export function snapshot(journal: string, number: number, data: string): SnapshotPut {
+  return { kind: "snapshot.put", journal, number, data };
+}
+
+/** Keys that sort in the order of their numbers, as UUIDv7 do. */
+export function key(number: number): string {
+  return `00000000-0000-7000-8000-${String(number).padStart(12, "0")}`;
+}

@@ -1,0 +1,191 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  type Batch,
+  type EngineRowWrite,
+  type InstanceId,
+  type JournalRow,
+  type Snapshot,
+  type Store,
+  TASK_STATUSES,
+  type TaskRow,
+} from "../../engine/ports.js";
+import { ANN, BOB, key, put, remove, snapshot, task } from "./fixtures.js";
+import type { OpenStore } from "./store-contract.js";
+
+const INSTANCES: readonly InstanceId[] = [ANN, BOB];
+const KEYS = [key(0), key(1), key(2), key(3)];
+
+/** A store as simple as can be: what is right, without what makes it fast or durable. */
+class Model {
+  rows: JournalRow[] = [];
+  tasks = new Map<string, TaskRow>();
+  snapshots = new Map<string, Snapshot>();
+
+  last(journal: string): number {
+    return this.rows.findLast((row) => row.journal === journal)?.last ?? 0;
+  }
+
+  /** Carries the batch out, or leaves everything as it was and says which error the store must answer with. */
+  apply(batch: Batch & { rows: readonly EngineRowWrite[] }): string | undefined {
+    const before = { rows: [...this.rows], tasks: new Map(this.tasks), snapshots: new Map(this.snapshots) };
+    const refusal = this.#attempt(batch);
+    if (refusal !== undefined) Object.assign(this, before);
+    return refusal;
+  }
+
+  #attempt({ appends, rows }: Batch & { rows: readonly EngineRowWrite[] }): string | undefined {
+    for (const { journal, expected, count, data } of appends) {
+      if (this.last(journal) !== expected) return "stale_append";
+      // Positions are the store's to choose: they are compared by order.
+      this.rows.push({ journal, first: expected + 1, last: expected + count, position: 0, data });
+    }
+    for (const row of rows) {
+      if (!this.#write(row)) return "row_conflict";
+    }
+    return undefined;
+  }
+
+  #write(write: EngineRowWrite): boolean {
+    switch (write.kind) {
+      case "task.put": {
+        const { row } = write;
+        const named = [...this.tasks.values()].find(
+          (other) => other.taskId === row.taskId && other.instance.id === row.instance.id,
+        );
+        const keyed = this.tasks.get(row.key);
+        if (named !== keyed) return false;
+        const changed = { status: row.status, updatedAt: row.updatedAt };
+        this.tasks.set(row.key, keyed === undefined ? row : { ...keyed, ...changed });
+        return true;
+      }
+      case "snapshot.put": {
+        const last = this.last(write.journal);
+        if (last === 0 || write.number > last) return false;
+        this.snapshots.set(write.journal, { number: write.number, data: write.data });
+        return true;
+      }
+      case "task.remove": {
+        this.tasks.delete(write.key);
+        this.snapshots.delete(write.key);
+        this.rows = this.rows.filter(({ journal }) => journal !== write.key);
+        return true;
+      }
+    }
+  }
+}
+
+const someKey = fc.constantFrom(...KEYS);
+
+const planOfAppend = fc.record({
+  journal: someKey,
+  count: fc.integer({ min: 1, max: 3 }),
+  // How far off the expected number is: mostly not at all.
+  slip: fc.oneof({ weight: 8, arbitrary: fc.constant(0) }, fc.constantFrom(-2, -1, 1)),
+});
+
+const rowWrite: fc.Arbitrary<EngineRowWrite> = fc.oneof(
+  fc
+    .record({
+      key: someKey,
+      taskId: fc.constantFrom("x", "y", "z"),
+      instance: fc.constantFrom(...INSTANCES),
+      status: fc.constantFrom(...TASK_STATUSES),
+      updatedAt: fc.nat(100),
+    })
+    .map(({ key: named, ...fields }) => put(task(named, fields))),
+  fc
+    .record({ journal: someKey, number: fc.integer({ min: 1, max: 6 }), data: fc.string() })
+    .map(({ journal, number, data }) => snapshot(journal, number, data)),
+  someKey.map(remove),
+);
+
+const planOfBatch = fc.record({
+  appends: fc.array(planOfAppend, { maxLength: 3 }),
+  rows: fc.array(rowWrite, { maxLength: 2 }),
+});
+
+const step = fc.oneof(
+  { weight: 6, arbitrary: fc.array(planOfBatch, { minLength: 1, maxLength: 6 }) },
+  { weight: 1, arbitrary: fc.constant("reopen" as const) },
+);
+
+/** Any sequence of groups of batches, with restarts between them, leaves what the model says. */
+export function modelContract(name: string, open: OpenStore): void {
+  describe(`store model: ${name}`, () => {
+    it("does what the model does, and goes on doing it after being reopened", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+          const harness = await open();
+          try {
+            await runAgainstModel(steps, harness.store, harness.reopen);
+          } finally {
+            await harness.destroy();
+          }
+        }),
+        { numRuns: 60 },
+      );
+    });
+  });
+}
+
+type Steps = typeof step extends fc.Arbitrary<infer Step> ? Step[] : never;
+
+async function runAgainstModel(steps: Steps, opened: Store, reopen?: () => Promise<Store>): Promise<void> {
+  const model = new Model();
+  let store = opened;
+  let newest = 0;
+  let entry = 0;
+  for (const plan of steps) {
+    if (plan === "reopen") {
+      if (reopen !== undefined) store = await reopen();
+    } else {
+      // All batches of a step are handed over before any is awaited; the model takes them in the same order.
+      const commits = plan.map(({ appends, rows }) => {
+        const planned = new Map<string, number>();
+        const batch = {
+          rows,
+          appends: appends.map(({ journal, count, slip }) => {
+            const at = planned.get(journal) ?? model.last(journal);
+            planned.set(journal, at + count);
+            entry += 1;
+            return { journal, expected: Math.max(0, at + slip), count, data: `[${entry}]` };
+          }),
+        };
+        const refusal = model.apply(batch);
+        const hasAppends = batch.appends.length > 0;
+        return store.commit(batch).then(
+          ({ position }) => ({ refusal, actual: undefined, position, hasAppends }),
+          (error: { code?: unknown }) => ({ refusal, actual: error.code, position: undefined, hasAppends }),
+        );
+      });
+      for (const { refusal, actual, position, hasAppends } of await Promise.all(commits)) {
+        expect(actual).toBe(refusal);
+        if (position === undefined) continue;
+        if (hasAppends) expect(position).toBeGreaterThan(newest);
+        else expect(position).toBe(newest);
+        newest = position;
+      }
+    }
+    await compare(store, model);
+  }
+}
+
+async function compare(store: Store, model: Model): Promise<void> {
+  const all = await store.readAll(0, 10_000);
+  expect(all.map((row) => ({ ...row, position: 0 }))).toEqual(model.rows);
+  const positions = all.map(({ position }) => position);
+  expect(new Set(positions).size).toBe(positions.length);
+  expect(positions).toEqual([...positions].sort((a, b) => a - b));
+  for (const journal of KEYS) {
+    expect(await store.lastNumber(journal)).toBe(model.last(journal));
+    expect(await store.read(journal)).toEqual(all.filter((row) => row.journal === journal));
+    expect(await store.readSnapshot(journal)).toEqual(model.snapshots.get(journal));
+    expect(await store.tasks.byKey(journal)).toEqual(model.tasks.get(journal));
+  }
+  const newestFirst = [...model.tasks.values()].sort((a, b) => (a.key < b.key ? 1 : -1));
+  for (const instance of INSTANCES) {
+    const { tasks } = await store.tasks.list({ instance, limit: 100 });
+    expect(tasks).toEqual(newestFirst.filter((row) => row.instance.id === instance.id));
+  }
+}

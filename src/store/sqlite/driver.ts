@@ -1,0 +1,16 @@
+/** The one place where the driver is imported as a value. */
+import Driver from "better-sqlite3";
+
+export type Database = Driver.Database;
+
+export const SqliteError = Driver.SqliteError;
+export type SqliteError = InstanceType<typeof SqliteError>;
+
+export interface ConnectionOptions {
+  /** How long SQLite waits, blocking, for another connection that is in the way. */
+  readonly busyTimeout: number;
+}
+
+export function openDatabase(path: string, { busyTimeout }: ConnectionOptions): Database {
+  return new Driver(path, { timeout: busyTimeout });
+}

@@ -1,0 +1,76 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { type LockHolder, StoreLockedError } from "../errors.js";
+import { type Database, openDatabase, SqliteError } from "./driver.js";
+
+export interface ProcessLock {
+  release(): void;
+}
+
+/**
+ * Takes the lock at `path`, or throws StoreLockedError at once.
+ *
+ * Decision C3: the lock must be the operating system's, so that it is gone with the process, also after SIGKILL.
+ * Node cannot lock files, but SQLite does: an exclusive transaction on an empty database is a file lock (fcntl on
+ * Unix, LockFileEx on Windows), and SQLite keeps two connections of one process apart as well.
+ *
+ * `path` must never be opened by anything else in this process: on Unix, closing any descriptor of a file drops all
+ * of the process's locks on it. That is why the holder's name stands in a file of its own beside it.
+ */
+export function acquireLock(path: string): ProcessLock {
+  const db = openDatabase(path, { busyTimeout: 0 });
+  const nameplate = `${path}.json`;
+  try {
+    db.exec("BEGIN EXCLUSIVE");
+    writeNameplate(nameplate);
+  } catch (error) {
+    db.close();
+    if (error instanceof SqliteError && error.code.startsWith("SQLITE_BUSY")) {
+      throw new StoreLockedError(path, readNameplate(nameplate));
+    }
+    throw error;
+  }
+  return { release: () => release(db, nameplate) };
+}
+
+function release(db: Database, nameplate: string): void {
+  if (!db.open) return;
+  // The name goes before the lock does: the next holder puts up its own as soon as the lock is free.
+  rmSync(nameplate, { force: true });
+  db.close();
+}
+
+function writeNameplate(path: string): void {
+  const holder: LockHolder = {
+    pid: process.pid,
+    host: hostname(),
+    started: new Date(performance.timeOrigin).toISOString(),
+  };
+  // Written aside and renamed, so that whoever is refused never reads half of it.
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+  renameSync(draft, path);
+}
+
+function readNameplate(path: string): LockHolder | undefined {
+  try {
+    const holder: unknown = JSON.parse(readFileSync(path, "utf8"));
+    return isLockHolder(holder) ? holder : undefined;
+  } catch {
+    // Absent or damaged: the refusal stands all the same, it only cannot say who.
+    return undefined;
+  }
+}
+
+function isLockHolder(value: unknown): value is LockHolder {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "pid" in value &&
+    typeof value.pid === "number" &&
+    "host" in value &&
+    typeof value.host === "string" &&
+    "started" in value &&
+    typeof value.started === "string"
+  );
+}

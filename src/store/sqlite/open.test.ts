@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { append, key } from "../contract/fixtures.js";
+import { openDatabase } from "./driver.js";
+import { openSqliteStore } from "./open.js";
+
+describe("openSqliteStore", () => {
+  let root: string;
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), "mailroom-open-"));
+  });
+  afterEach(() => rmSync(root, { recursive: true }));
+
+  for (const [durability, synchronous] of [
+    ["fsync", "full"],
+    ["fast", "normal"],
+  ] as const) {
+    it(`sets "${durability}" on every open, also of a file that is in use since long`, async () => {
+      const directory = join(root, "data");
+      for (const _ of ["created", "reopened", "again"]) {
+        const store = await openSqliteStore({ directory, durability });
+        expect(store.inspect()).toMatchObject({
+          journalMode: "wal",
+          synchronous,
+          autoVacuum: "incremental",
+          pageSize: durability === "fsync" ? 8192 : 4096,
+        });
+        await store.commit({ appends: [append(key(1), await store.lastNumber(key(1)), "a")] });
+        await store.close();
+      }
+    });
+  }
+
+  it("is durable unless told otherwise", async () => {
+    const store = await openSqliteStore({ directory: join(root, "data") });
+    expect(store.inspect().synchronous).toBe("full");
+    await store.close();
+  });
+
+  it.skipIf(process.platform === "win32")("makes a data directory and files for the owner only", async () => {
+    const directory = join(root, "a", "b");
+    const store = await openSqliteStore({ directory });
+    const mode = (path: string) => statSync(path).mode & 0o777;
+    expect(mode(directory)).toBe(0o700);
+    expect(mode(join(root, "a"))).toBe(0o700);
+    expect(mode(join(directory, "mailroom.db"))).toBe(0o600);
+    expect(mode(join(directory, "mailroom.db-wal"))).toBe(0o600);
+    await store.close();
+  });
+
+  it("opens a file by its path, beside others in the same directory", async () => {
+    const one = await openSqliteStore({ path: join(root, "one.db") });
+    const two = await openSqliteStore({ path: join(root, "two.db") });
+    await one.commit({ appends: [append(key(1), 0, "a")] });
+    expect(await two.lastNumber(key(1))).toBe(0);
+    await one.close();
+    await two.close();
+  });
+
+  it("keeps stores in memory apart", async () => {
+    const one = await openSqliteStore({ path: ":memory:" });
+    const two = await openSqliteStore({ path: ":memory:" });
+    await one.commit({ appends: [append(key(1), 0, "a")] });
+    expect(await two.lastNumber(key(1))).toBe(0);
+    await one.close();
+    await two.close();
+  });
+
+  it("refuses another program's database and leaves it as it is", async () => {
+    const path = join(root, "other.db");
+    const other = openDatabase(path, { busyTimeout: 0 });
+    other.exec("CREATE TABLE migrations (version TEXT)");
+    other.close();
+    await expect(openSqliteStore({ path })).rejects.toMatchObject({ code: "store_version" });
+    const again = openDatabase(path, { busyTimeout: 0 });
+    expect(again.prepare("SELECT name FROM sqlite_schema").pluck().all()).toEqual(["migrations"]);
+    again.close();
+  });
+
+  it("lets go of the lock when it cannot open the file", async () => {
+    const directory = join(root, "data");
+    const path = join(directory, "mailroom.db");
+    await (await openSqliteStore({ directory })).close();
+    writeFileSync(path, "this is not a database at all".repeat(100));
+    await expect(openSqliteStore({ directory })).rejects.toMatchObject({ code: "SQLITE_NOTADB" });
+    rmSync(path);
+    await (await openSqliteStore({ directory })).close();
+  });
+});

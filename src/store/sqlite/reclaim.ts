@@ -1,0 +1,28 @@
+import type { Database } from "./driver.js";
+
+/** Pages freed per step: 1 MB, a few milliseconds. */
+const PAGES_PER_STEP = 128;
+
+export interface Reclaimed {
+  /** Bytes by which the file became smaller. */
+  readonly bytes: number;
+}
+
+export async function reclaimSpace(db: Database, mayGoOn: () => boolean): Promise<Reclaimed> {
+  const pageSize = readNumber(db, "page_size");
+  const before = readNumber(db, "page_count");
+  let after = before;
+  while (mayGoOn() && readNumber(db, "freelist_count") > 0) {
+    // Not `pragma()`, which would take one step of the statement and so free one page.
+    db.exec(`PRAGMA incremental_vacuum(${PAGES_PER_STEP})`);
+    after = readNumber(db, "page_count");
+    await new Promise((resume) => setImmediate(resume));
+  }
+  // The file itself shrinks when the log is written back.
+  if (mayGoOn()) db.pragma("wal_checkpoint(TRUNCATE)");
+  return { bytes: Math.max(0, before - after) * pageSize };
+}
+
+function readNumber(db: Database, pragma: string): number {
+  return Number(db.pragma(pragma, { simple: true }));
+}

@@ -1,0 +1,9 @@
+import type { Room } from "../room.js";
+import { authRoom } from "./auth.js";
+import { engineRoom } from "./engine.js";
+import { httpRoom } from "./http.js";
+import { journalRoom } from "./journal.js";
+import { outboxRoom } from "./outbox.js";
+
+/** Every room that has tables, in the order in which their migrations run. A new room is added at the end. */
+export const ROOMS: readonly Room[] = [journalRoom, engineRoom, authRoom, httpRoom, outboxRoom];

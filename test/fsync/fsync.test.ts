@@ -1,0 +1,76 @@
+/**
+ * Decision C6: fsync really happens before an acknowledgement is given. Killing the process cannot show that (what
+ * it wrote stays in the kernel's cache), so the system calls are watched.
+ *
+ * Needs strace and the right to trace. Where these are missing the test is skipped with the reason, except in CI.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Durability } from "../../src/store/index.js";
+import { judge, readTrace, type Verdict } from "./trace.js";
+
+const COMMITS = 20 + 200 + 10 * 50;
+const CALLS = "trace=write,writev,pwrite64,pwritev,fsync,fdatasync";
+
+const missing = whatIsMissing();
+
+describe.skipIf(missing !== undefined && process.env.CI !== "true")(
+  `fsync before the acknowledgement${missing === undefined ? "" : ` (${missing})`}`,
+  () => {
+    let root: string;
+    beforeAll(() => {
+      if (missing !== undefined) throw new Error(missing);
+      root = realpathSync(mkdtempSync(join(tmpdir(), "mailroom-fsync-")));
+    });
+    afterAll(() => {
+      if (root !== undefined) rmSync(root, { recursive: true });
+    });
+
+    it("has synced every write to the log when a commit resolves", () => {
+      const verdict = traceWriter(root, "fsync");
+      expect(verdict).toMatchObject({ acknowledged: COMMITS, tooEarly: 0 });
+      // Each of the commits that were made one after another needed a sync of its own.
+      expect(verdict.syncs).toBeGreaterThanOrEqual(220 + 10);
+      expect(verdict.writtenBack).toBeGreaterThan(0);
+    });
+
+    it("would be noticed if it were not so: with `fast` commits resolve before the sync", () => {
+      const verdict = traceWriter(root, "fast");
+      expect(verdict.acknowledged).toBe(COMMITS);
+      expect(verdict.tooEarly).toBeGreaterThan(COMMITS / 2);
+    });
+  },
+);
+
+function traceWriter(root: string, durability: Durability): Verdict {
+  const trace = join(root, `${durability}.trace`);
+  const marks = join(root, `${durability}.marks`);
+  const writer = fileURLToPath(new URL("./writer.ts", import.meta.url));
+  const traced = [process.execPath, "--import", "tsx", writer, join(root, durability), durability, marks];
+  const { status, stderr } = spawnSync(
+    "strace",
+    ["-f", "-y", "-s", "16", "-e", CALLS, "-o", trace, ...traced],
+    {
+      encoding: "utf8",
+    },
+  );
+  expect(status, stderr).toBe(0);
+  return judge(readTrace(readFileSync(trace, "utf8")), marks);
+}
+
+function whatIsMissing(): string | undefined {
+  if (process.platform !== "linux") return "strace exists on Linux only";
+  const works = () => spawnSync("strace", ["-f", "-o", "/dev/null", "true"], { encoding: "utf8" });
+  let probe = works();
+  const absent = probe.error !== undefined;
+  if (absent && process.getuid?.() === 0) {
+    spawnSync("apt-get", ["install", "--yes", "--no-install-recommends", "strace"], { timeout: 50_000 });
+    probe = works();
+  }
+  if (probe.error !== undefined) return "strace is not installed";
+  return probe.status === 0 ? undefined : `strace may not trace here: ${probe.stderr.trim()}`;
+}
