@@ -1,0 +1,446 @@
+/**
+ * The engine: what follows when something is asked of a task. No clock, no randomness, no I/O: the same state,
+ * command and moment always give the same entries.
+ *
+ * A refusal leaves the state as it was. Otherwise the state has evolved by exactly the entries returned; whoever
+ * cannot commit them must throw the state away and fold the journal again.
+ */
+import { MAIL_ALL_LOCAL_AGENTS } from "../mail/message.js";
+import { SYSTEM_SUBJECTS } from "../mail/subjects.js";
+import type {
+  AnswerBreakpoint,
+  AnswerLent,
+  AnswerTurn,
+  BreakpointResult,
+  Command,
+  Decision,
+  Moment,
+  OpenTask,
+  PostMessage,
+  Refusal,
+} from "./commands.js";
+import { Draft } from "./deciding/draft.js";
+import {
+  cancel,
+  complete,
+  dropPendingCalls,
+  leaveNoCallOpen,
+  noteDefinition,
+  resume,
+  timeOut,
+} from "./deciding/endings.js";
+import { guard, isIdle } from "./deciding/guards.js";
+import {
+  conclude,
+  copyEvents,
+  isEndingNotice,
+  replyToPerson,
+  tellOfMissingReplies,
+} from "./deciding/interswarm.js";
+import { carryOut, failTurn, takeTurn } from "./deciding/turn.js";
+import { type Entry, JOURNAL_VERSION, type Opened } from "./entries.js";
+import { open } from "./evolve.js";
+import type { SwarmRules } from "./rules.js";
+import { isFromPerson, type Mail, type TaskState } from "./state.js";
+import { BREAKPOINT_ANSWERED, routerErrorText } from "./system-messages.js";
+
+export function openTask(command: OpenTask, rules: SwarmRules, moment: Moment): Decision {
+  const refusal = checkRecipients(command.to, rules, command.remote);
+  if (refusal !== undefined) return refuse(refusal);
+  const { maxSteps: asked, ...task } = command.task;
+  const maxSteps = asked === undefined ? rules.limits.maxSteps : (asked ?? undefined);
+  const opened: Opened = {
+    t: "opened",
+    v: JOURNAL_VERSION,
+    at: moment.at,
+    task: {
+      ...task,
+      ...(maxSteps !== undefined && { maxSteps }),
+      ...(rules.limits.taskTime !== undefined && { deadline: moment.at + rules.limits.taskTime }),
+    },
+    definition: rules.hash,
+  };
+  const entries: Entry[] = [opened];
+  const draft = new Draft(open(opened), rules, moment, entries);
+  draft.send(command.message, { to: command.to, remote: command.remote ?? [] });
+  guard(draft);
+  return accept(draft);
+}
+
+export function decide(state: TaskState, command: Command, rules: SwarmRules, moment: Moment): Decision {
+  const draft = new Draft(state, rules, moment);
+  const refusal = carryOutCommand(draft, command);
+  if (refusal !== undefined) {
+    if (draft.entries.length > 0) throw new Error(`'${command.type}' was refused after it had begun`);
+    return refuse(refusal);
+  }
+  guard(draft);
+  return accept(draft);
+}
+
+function carryOutCommand(draft: Draft, command: Command): Refusal | undefined {
+  const { state } = draft;
+  switch (command.type) {
+    case "post":
+      return post(draft, command);
+    case "answer_breakpoint":
+      return answerBreakpoint(draft, command);
+    case "answer":
+      return answerTurn(draft, command);
+    case "answer_lent":
+      return answerLent(draft, command);
+    case "fail_turn": {
+      const mails = takenMails(state, command.agent, command.took);
+      if (mails === undefined) return staleTurn(command.agent);
+      failTurn(draft, command.agent, mails, command.code, command.message);
+      return undefined;
+    }
+    case "finish_action": {
+      const turn = state.agents.get(command.agent)?.turn;
+      const running = turn?.running;
+      if (turn === undefined || running?.call.id !== command.callId) return staleTurn(command.agent);
+      draft.emit({
+        t: "action_finished",
+        at: draft.at,
+        agent: command.agent,
+        call: command.callId,
+        name: running.call.name,
+        ok: command.ok,
+        content: command.content,
+        ...(command.unknown === true && { unknown: true as const }),
+      });
+      const rules = draft.agentRules(command.agent);
+      if (rules !== undefined) carryOut(draft, rules, turn);
+      else
+        dropPendingCalls(draft, command.agent, turn.pending, "the agent is not part of the swarm any more");
+      return undefined;
+    }
+    case "restart_action": {
+      const running = state.agents.get(command.agent)?.turn?.running;
+      if (running?.call.id !== command.callId) return staleTurn(command.agent);
+      draft.emit({
+        t: "action_started",
+        at: draft.at,
+        agent: command.agent,
+        call: command.callId,
+        name: running.call.name,
+        attempt: running.attempt + 1,
+      });
+      return undefined;
+    }
+    case "recover": {
+      const mails = takenMails(state, command.agent, command.took);
+      if (mails === undefined) return staleTurn(command.agent);
+      draft.emit({ t: "recovered", at: draft.at, agent: command.agent });
+      const recoveries = state.agents.get(command.agent)?.recoveries ?? 0;
+      if (recoveries >= draft.rules.limits.recoveries) {
+        const message = `the process ended ${recoveries} times while this message was being handled`;
+        failTurn(draft, command.agent, mails, "agent_error", message);
+      }
+      return undefined;
+    }
+    case "cancel":
+      if (hasEnded(state)) {
+        return { code: "already_ended", message: `task '${state.taskId}' is already ${state.status}` };
+      }
+      cancel(draft, command.by);
+      return undefined;
+    case "time_limit":
+      if (state.status === "running") timeOut(draft);
+      return undefined;
+    case "lend":
+      return lend(draft, command.agent);
+    case "release": {
+      const lent = state.agents.get(command.agent)?.lent;
+      if (lent?.attempt !== command.attempt) return staleAttempt(command.agent, command.attempt);
+      draft.emit({ t: "released", at: draft.at, agent: command.agent, attempt: command.attempt });
+      return undefined;
+    }
+    case "carried":
+      carried(draft, command);
+      return undefined;
+    case "manual_step":
+      return manualStep(draft, command);
+    case "notify": {
+      const text = { subject: command.subject, body: command.body };
+      if (command.agent === undefined) draft.tellAll(text);
+      else draft.tell({ address_type: "agent", address: command.agent }, text);
+      return undefined;
+    }
+    case "conclude":
+      if (state.status === "running" || state.status === "paused") conclude(draft, command);
+      return undefined;
+    case "reply_to_person":
+      return replyToPerson(draft, command, isIdle, (of, message) => complete(of, message, undefined));
+    case "reply_time":
+      tellOfMissingReplies(draft);
+      return undefined;
+    case "copy_events":
+      copyEvents(draft, command);
+      return undefined;
+    case "redefine":
+      noteDefinition(draft);
+      return undefined;
+  }
+}
+
+function post(draft: Draft, command: PostMessage): Refusal | undefined {
+  const { state, rules } = draft;
+  const unknown = checkRecipients(command.to, rules, command.remote);
+  if (unknown !== undefined) return unknown;
+  if (command.resumeFrom !== undefined && state.status === "running") {
+    return {
+      code: "wrong_state",
+      message: `task '${state.taskId}' is running: there is nothing to resume; leave resume_from out`,
+    };
+  }
+  for (const name of command.to) {
+    const waiting = state.agents.get(name)?.mailbox.length ?? 0;
+    if (waiting >= rules.limits.mailbox) {
+      return { code: "mailbox_full", message: `${waiting} messages already wait for agent '${name}'` };
+    }
+  }
+  draft.contribute(command.contributors);
+  const goesOn = state.status !== "running" && (isFromPerson(command.message) || command.resumes === true);
+  draft.send(command.message, { to: command.to, remote: command.remote ?? [] });
+  if (goesOn) {
+    const interrupted = agentsWithOpenCalls(state).filter((name) => !command.to.includes(name));
+    leaveNoCallOpen(draft, "not answered");
+    resume(draft, command.maxSteps);
+    for (const name of interrupted) draft.wake(name, BREAKPOINT_ANSWERED);
+  }
+  return undefined;
+}
+
+function agentsWithOpenCalls(state: TaskState): string[] {
+  return [...state.agents].filter(([, agent]) => agent.open.length > 0).map(([name]) => name);
+}
+
+/** Decisions B7. */
+function answerBreakpoint(draft: Draft, command: AnswerBreakpoint): Refusal | undefined {
+  const { state } = draft;
+  const open = new Map<string, { agent: string; name: string }>();
+  for (const [agent, { open: calls }] of state.agents) {
+    for (const call of calls) open.set(call.id, { agent, name: call.name });
+  }
+  if (state.status !== "paused" || open.size === 0) {
+    return {
+      code: "not_paused",
+      message: `task '${state.taskId}' waits for no breakpoint result: it is ${state.status}`,
+    };
+  }
+  const callers = agentsWithOpenCalls(state);
+  if (command.caller !== undefined && !callers.includes(command.caller)) {
+    return {
+      code: "unknown_agent",
+      message: `agent '${command.caller}' waits for no result; these do: ${callers.join(", ")}`,
+    };
+  }
+  const results = matchResults(command.results, [...open.keys()]);
+  if ("code" in results) return results;
+  const woken = new Set<string>();
+  for (const { callId, content } of results) {
+    const call = open.get(callId);
+    if (call === undefined) continue;
+    woken.add(call.agent);
+    draft.emit({
+      t: "result",
+      at: draft.at,
+      agent: call.agent,
+      call: callId,
+      name: call.name,
+      ok: true,
+      content,
+      breakpoint: true,
+    });
+  }
+  resume(draft, command.maxSteps);
+  for (const agent of woken) draft.wake(agent, BREAKPOINT_ANSWERED);
+  return undefined;
+}
+
+function matchResults(
+  given: AnswerBreakpoint["results"],
+  open: readonly string[],
+): readonly BreakpointResult[] | Refusal {
+  if ("content" in given) {
+    const [only] = open;
+    if (open.length === 1 && only !== undefined) return [{ callId: only, content: given.content }];
+    return missingResults(open);
+  }
+  const answered = new Set(given.map((result) => result.callId));
+  const unknown = [...answered].filter((id) => !open.includes(id));
+  if (unknown.length > 0) {
+    return {
+      code: "unknown_calls",
+      message: `these calls are not waiting for a result: ${unknown.join(", ")}; these are: ${open.join(", ")}`,
+      details: { unknown, open },
+    };
+  }
+  if (answered.size < given.length) {
+    return { code: "bad_answer", message: "each open call takes one result; some were given more than one" };
+  }
+  const missing = open.filter((id) => !answered.has(id));
+  return missing.length > 0 ? missingResults(missing) : given;
+}
+
+function missingResults(missing: readonly string[]): Refusal {
+  return {
+    code: "missing_results",
+    message: `a result is needed for each open call; missing: ${missing.join(", ")}`,
+    details: { missing },
+  };
+}
+
+function answerTurn(draft: Draft, command: AnswerTurn): Refusal | undefined {
+  const mails = takenMails(draft.state, command.agent, command.took);
+  const rules = draft.agentRules(command.agent);
+  if (mails === undefined || rules === undefined) return staleTurn(command.agent);
+  if (isEmptyAnswer(command.answer)) {
+    failTurn(draft, command.agent, mails, "agent_error", "it returned neither text nor a tool call");
+  } else {
+    takeTurn(draft, rules, mails, command.answer);
+  }
+  return undefined;
+}
+
+function answerLent(draft: Draft, command: AnswerLent): Refusal | undefined {
+  const { state } = draft;
+  const agent = state.agents.get(command.agent);
+  const lent = agent?.lent;
+  const mail = agent?.mailbox.find((waiting) => waiting.number === lent?.number);
+  if (lent === undefined || lent.attempt !== command.attempt || mail?.message.id !== command.messageId) {
+    return staleAttempt(command.agent, command.attempt);
+  }
+  if (isEmptyAnswer(command.answer)) {
+    return { code: "bad_answer", message: "an answer needs at least one tool call, or text" };
+  }
+  const rules = draft.agentRules(command.agent);
+  if (rules === undefined) return staleTurn(command.agent);
+  takeTurn(draft, rules, [mail], command.answer);
+  return undefined;
+}
+
+/** Decisions B18: one message of a task is lent at a time; lending it again makes the older attempt void. */
+function lend(draft: Draft, name: string): Refusal | undefined {
+  const agent = draft.state.agents.get(name);
+  const mail = mailToLend(draft.state, name);
+  if (agent === undefined || mail === undefined) {
+    return { code: "no_mail", message: `no mail is waiting for agent '${name}'` };
+  }
+  const number = agent.lent?.number ?? mail.number;
+  draft.emit({ t: "lent", at: draft.at, agent: name, number, attempt: agent.lendings + 1 });
+  return undefined;
+}
+
+/** What a remote agent may be given now: the same that any other agent would take. */
+export function mailToLend(state: TaskState, name: string): Mail | undefined {
+  const agent = state.agents.get(name);
+  if (agent === undefined || agent.turn !== undefined || state.status !== "running") return undefined;
+  if (state.lastTurn !== undefined) return agent.mailbox.find((mail) => mail.number === state.lastTurn);
+  return state.manual ? agent.mailbox.find((mail) => mail.manual !== undefined) : agent.mailbox[0];
+}
+
+function carried(draft: Draft, command: Extract<Command, { type: "carried" }>): void {
+  const { state } = draft;
+  const out = state.outbound.find(
+    (waiting) => waiting.message.id === command.messageId && waiting.swarm === command.swarm,
+  );
+  if (out === undefined) return;
+  draft.emit({
+    t: "carried",
+    at: draft.at,
+    message: command.messageId,
+    swarm: command.swarm,
+    ok: command.ok,
+    ...(command.reason !== undefined && { reason: command.reason }),
+    ...(command.contributors !== undefined && { contributors: command.contributors }),
+  });
+  // Of an ending nobody here waits to hear whether it was heard there.
+  if (command.ok || isEndingNotice(out.message)) return;
+  const { sender, subject } = out.message.message;
+  const text = routerErrorText(command.swarm, subject, command.reason ?? "unknown reason");
+  const requestId = out.message.msg_type === "request" ? out.message.message.request_id : undefined;
+  if (sender.address_type === "agent") draft.tell(sender, text, requestId);
+  else if (sender.address_type !== "system") draft.trouble ??= { code: "undeliverable", reason: text.body };
+}
+
+function manualStep(draft: Draft, command: Extract<Command, { type: "manual_step" }>): Refusal | undefined {
+  const { state } = draft;
+  if (!state.manual) {
+    return { code: "not_manual", message: `task '${state.taskId}' runs by itself; it takes no manual steps` };
+  }
+  const unknown = checkRecipients([command.agent], draft.rules);
+  if (unknown !== undefined) return unknown;
+  if (state.status !== "running") {
+    return { code: "wrong_state", message: `task '${state.taskId}' is ${state.status}` };
+  }
+  const agent = state.agents.get(command.agent);
+  if (agent?.turn !== undefined || agent?.mailbox.some((mail) => mail.manual !== undefined)) {
+    return { code: "busy", message: `agent '${command.agent}' is in the middle of a step` };
+  }
+  draft.wake(
+    command.agent,
+    { subject: SYSTEM_SUBJECTS.manualStep, body: command.payload },
+    { manual: command.reply },
+  );
+  return undefined;
+}
+
+/** The mails a turn says it took, or nothing if they are not there any more (cancelled, answered before). */
+function takenMails(state: TaskState, name: string, took: readonly number[]): Mail[] | undefined {
+  const agent = state.agents.get(name);
+  if (agent === undefined || agent.turn !== undefined || took.length === 0) return undefined;
+  const mails: Mail[] = [];
+  for (const number of took) {
+    const mail = agent.mailbox.find((waiting) => waiting.number === number);
+    if (mail === undefined) return undefined;
+    mails.push(mail);
+  }
+  return mails;
+}
+
+function checkRecipients(
+  names: readonly string[],
+  rules: SwarmRules,
+  remote: readonly string[] = [],
+): Refusal | undefined {
+  const unknown = names.filter((name) => !rules.agents.has(name));
+  if (unknown.length === 0 && names.length + remote.length > 0) return undefined;
+  const known = [...rules.agents.keys()].filter((name) => name !== MAIL_ALL_LOCAL_AGENTS).join(", ");
+  const message =
+    names.length === 0
+      ? `a message needs a recipient; the agents are: ${known}`
+      : `there is no agent ${unknown.map((name) => `'${name}'`).join(", ")}; the agents are: ${known}`;
+  return { code: "unknown_agent", message };
+}
+
+function isEmptyAnswer(answer: { readonly text?: string; readonly calls: readonly unknown[] }): boolean {
+  return answer.calls.length === 0 && (answer.text === undefined || answer.text.trim() === "");
+}
+
+function hasEnded(state: TaskState): boolean {
+  return state.status === "completed" || state.status === "failed" || state.status === "cancelled";
+}
+
+function staleTurn(agent: string): Refusal {
+  return {
+    code: "stale_turn",
+    message: `what agent '${agent}' answered is not waiting for an answer any more`,
+  };
+}
+
+function staleAttempt(agent: string, attempt: number): Refusal {
+  return {
+    code: "stale_attempt",
+    message: `attempt ${attempt} of agent '${agent}' is over: the message was lent again, answered or withdrawn`,
+  };
+}
+
+function refuse(refusal: Refusal): Decision {
+  return { ok: false, refusal };
+}
+
+function accept(draft: Draft): Decision {
+  return { ok: true, state: draft.state, entries: draft.entries };
+}

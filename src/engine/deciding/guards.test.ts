@@ -1,0 +1,346 @@
+import { describe, expect, it } from "vitest";
+import { act, ask, broadcast, complete, respond, wait } from "../../../test/kit/answers.js";
+import { action, agent, office, swarm } from "../../../test/kit/swarms.js";
+import { TestTask } from "../../../test/kit/test-task.js";
+
+describe("the step limit", () => {
+  it("a step is a message of a person or agent that is taken up; at the limit the entrypoint has its last turn", () => {
+    const task = new TestTask(office(), { maxSteps: 2 });
+    task.turn("boss", ask("ann", "how many?"), wait());
+    expect(task.state.lastTurn).toBeUndefined();
+    task.turn("ann", respond("boss", "three"));
+    expect(task.state.steps).toBe(2);
+    expect(task.waiting("boss")[0]).toMatch(/^::maximum_steps_reached::.*limit of 2 steps.*how many\?/s);
+    expect(task.waiting("boss")[1]).toBe("answer: three");
+    expect(task.state.lastTurn).toBe(task.head("boss"));
+  });
+
+  it("the last turn may complete the task", () => {
+    const task = new TestTask(office(), { maxSteps: 1 });
+    task.turn("boss", ask("ann", "how many?"));
+    task.turn("boss", complete("about three"));
+    expect(task.state.status).toBe("completed");
+  });
+
+  it("a last turn that does anything else fails the task, and what it tried is not done", () => {
+    const task = new TestTask(office(), { maxSteps: 1 });
+    task.turn("boss", ask("ann", "how many?"));
+    task.turn("boss", ask("bob", "then you"));
+    expect(task.state.status).toBe("failed");
+    expect(task.state.error).toEqual({
+      code: "step_limit",
+      message: "the task was not completed within 1 steps",
+    });
+    expect(task.waiting("bob")).toEqual([]);
+    expect(task.results("boss").at(-1)).toMatch(/only `task_complete` is possible/);
+  });
+
+  it("a last turn that fails, fails the task", () => {
+    const task = new TestTask(office(), { maxSteps: 1 });
+    task.turn("boss", ask("ann", "how many?"));
+    task.failTurn("boss");
+    expect(task.state.error?.code).toBe("step_limit");
+  });
+
+  it("an entrypoint that cannot complete tasks gets no last turn: the task fails at once", () => {
+    const front = agent("front", { targets: ["boss"], entrypoint: true });
+    const task = new TestTask(swarm([front, agent("boss", { targets: ["front"], supervisor: true })]), {
+      maxSteps: 1,
+    });
+    task.turn("front", ask("boss", "how many?"));
+    expect(task.state.error?.code).toBe("step_limit");
+  });
+
+  it("a limit of nothing still lets the person's own message be taken", () => {
+    const task = new TestTask(office(), { maxSteps: 0 });
+    expect(task.waiting("boss")).toEqual(["task: do it"]);
+    task.turn("boss", ask("ann", "how many?"));
+    expect(task.waiting("boss")[0]).toMatch(/^::maximum_steps_reached::/);
+    task.turn("boss", complete("no idea"));
+    expect(task.state.status).toBe("completed");
+  });
+
+  it("a broadcast is one step, however many take it up", () => {
+    const task = new TestTask(office(), { maxSteps: 10 });
+    task.turn("boss", broadcast("lunch"));
+    task.turn("ann", ask("boss", "when?"));
+    task.turn("bob", ask("boss", "where?"));
+    expect(task.state.steps).toBe(2);
+  });
+
+  it("words of the system are no steps", () => {
+    const task = new TestTask(office({ actions: [action("dig")] }), { maxSteps: 2 });
+    for (let round = 0; round < 4; round++) {
+      task.turn("boss", act("dig"));
+      task.finish("boss");
+    }
+    expect(task.state.steps).toBe(1);
+  });
+
+  it("no limit of the task lifts that of the server, and a number overrides it", () => {
+    expect(new TestTask(office(), { limits: { maxSteps: 15 } }).state.maxSteps).toBe(15);
+    expect(
+      new TestTask(office(), { limits: { maxSteps: 15 }, maxSteps: null }).state.maxSteps,
+    ).toBeUndefined();
+    expect(new TestTask(office(), { limits: { maxSteps: 15 }, maxSteps: 3 }).state.maxSteps).toBe(3);
+  });
+
+  it("steps count anew when the task goes on, with a limit of the new round if one is given", () => {
+    const task = new TestTask(office(), { maxSteps: 2 });
+    task.turn("boss", complete("done"));
+    task.post("again", { maxSteps: 5 });
+    expect(task.state).toMatchObject({ steps: 0, maxSteps: 5 });
+    task.turn("boss", complete("done"));
+    task.post("again", { maxSteps: null });
+    expect(task.state.maxSteps).toBeUndefined();
+  });
+
+  it("a message of a person that waits at the limit is answered in the round after it", () => {
+    const task = new TestTask(office(), { maxSteps: 1 });
+    task.turn("boss", ask("ann", "how many?"));
+    task.post("are you done?");
+    task.turn("boss", complete("no"));
+    expect(task.state.status).toBe("running");
+    expect(task.waiting("boss")).toEqual(["task: are you done?"]);
+  });
+
+  it("the crossing message is not lost: it comes back when the task goes on", () => {
+    const task = new TestTask(office(), { maxSteps: 1 });
+    task.turn("boss", ask("ann", "how many?"));
+    task.turn("boss", complete("no idea"));
+    task.post("do ask ann");
+    expect(task.waiting("ann")).toEqual(["question: how many?"]);
+  });
+});
+
+describe("the guard against repetition", () => {
+  const repeat = (task: TestTask, body: string) => {
+    task.turn("boss", ask("ann", body));
+    task.turn("ann", respond("boss", `no ${task.state.number}`));
+  };
+
+  it("the same message three times fails the task with that reason", () => {
+    const task = new TestTask(office());
+    repeat(task, "please");
+    repeat(task, "please");
+    task.turn("boss", ask("ann", "please"));
+    expect(task.state.status).toBe("failed");
+    expect(task.state.error?.code).toBe("repetition");
+    expect(task.state.error?.message).toMatch(/'boss' sent the same message to ann 3 times/);
+  });
+
+  it("other words, another subject or another recipient are no repetition", () => {
+    const task = new TestTask(office());
+    repeat(task, "please");
+    repeat(task, "please!");
+    repeat(task, "please!!");
+    task.turn("boss", ask("bob", "please"), ask("ann", "please", "urgent"));
+    expect(task.state.status).toBe("running");
+  });
+
+  it("an action in between makes it something new", () => {
+    const task = new TestTask(office({ actions: [action("dig")] }));
+    repeat(task, "please");
+    repeat(task, "please");
+    task.turn("boss", act("dig"));
+    task.finish("boss");
+    task.turn("boss", ask("ann", "please"));
+    expect(task.state.status).toBe("running");
+  });
+
+  it("only the last twelve messages count", () => {
+    const task = new TestTask(office());
+    repeat(task, "please");
+    repeat(task, "please");
+    for (let other = 0; other < 5; other++) repeat(task, `other ${other}`);
+    task.turn("boss", ask("ann", "please"));
+    expect(task.state.status).toBe("running");
+  });
+
+  it("0 switches it off", () => {
+    const task = new TestTask(office(), { limits: { repetition: 0 } });
+    for (let round = 0; round < 5; round++) repeat(task, "please");
+    expect(task.state.status).toBe("running");
+  });
+});
+
+describe("the guard against error loops", () => {
+  it("five errors in a row to one agent fail the task and name the last of them", () => {
+    const task = new TestTask(office());
+    for (let error = 0; error < 4; error++) task.turn("boss", ask("zoe", `${error}`));
+    expect(task.state.status).toBe("running");
+    task.turn("boss", act("fly"));
+    expect(task.state.error).toEqual({
+      code: "error_loop",
+      message: "agent 'boss' made 5 errors in a row; the last one: there is no tool or action named 'fly'",
+    });
+  });
+
+  it("taking up anything else begins the count anew", () => {
+    const task = new TestTask(office({ actions: [action("dig")] }));
+    for (let error = 0; error < 4; error++) task.turn("boss", ask("zoe", `${error}`));
+    task.turn("boss", act("dig"));
+    task.finish("boss");
+    task.turn("boss", ask("zoe", "please"));
+    expect(task.state.status).toBe("running");
+    expect(task.agent("boss").errors).toBe(1);
+  });
+
+  it("mail that only waits behind the errors does not: two agents cannot keep each other's mistakes alive", () => {
+    const task = new TestTask(office(), { maxSteps: 5, limits: { repetition: 0 } });
+    task.turn("boss", ask("ann", "hello"), ask("zoe", "hello"));
+    for (let turn = 0; turn < 4 && task.state.status === "running"; turn++) {
+      task.turn("ann", ask("boss", `${turn}`), ask("zoe", "hello"));
+      task.turn("boss", ask("ann", `${turn}`), ask("zoe", "hello"));
+    }
+    expect(task.state.error?.code).toBe("error_loop");
+  });
+
+  it("an agent that keeps failing is an error loop of the one who keeps asking it", () => {
+    const task = new TestTask(office());
+    for (let error = 0; error < 5; error++) {
+      task.turn("boss", ask("ann", `try ${error}`));
+      task.failTurn("ann", "broken");
+    }
+    expect(task.state.error?.code).toBe("error_loop");
+    expect(task.state.error?.message).toContain("broken");
+  });
+});
+
+describe("idle tasks", () => {
+  /** Boss and ann each wait for the other. */
+  const fallAsleep = (task: TestTask) => {
+    task.turn("boss", ask("ann", "note this"), wait());
+    task.turn("ann", ask("boss", "noted?"), wait());
+    return task.turn("boss", wait());
+  };
+
+  it("the entrypoint is told that nothing happens any more", () => {
+    const task = new TestTask(office());
+    const entries = fallAsleep(task);
+    expect(task.kinds(entries)).toEqual(["turn", "result", "idle", "sent"]);
+    expect(task.waiting("boss")[0]).toMatch(/^::task_idle::/);
+  });
+
+  it("told, and idle again, the task fails with that reason", () => {
+    const task = new TestTask(office());
+    fallAsleep(task);
+    task.turn("boss", wait());
+    expect(task.state.error).toEqual({
+      code: "idle",
+      message: "no agent had anything left to do, and none completed the task",
+    });
+  });
+
+  it("a task that was told may still be completed, and may be told again in its next round", () => {
+    const task = new TestTask(office());
+    fallAsleep(task);
+    task.turn("boss", complete("noted"));
+    expect(task.state.status).toBe("completed");
+    task.post("again");
+    fallAsleep(task);
+    expect(task.waiting("boss")[0]).toMatch(/^::task_idle::/);
+  });
+
+  it("a task is not idle while an action runs, a breakpoint is open, or another swarm owes an answer", () => {
+    const busy = new TestTask(office({ actions: [action("dig")] }));
+    busy.turn("boss", act("dig"));
+    expect(busy.state.idleTold).toBe(false);
+
+    const boss = agent("boss", {
+      targets: ["x@north"],
+      supervisor: true,
+      entrypoint: true,
+      interswarm: true,
+    });
+    const abroad = new TestTask(swarm([boss]));
+    abroad.turn("boss", ask("x@north", "how many?"), wait());
+    const out = abroad.state.outbound[0];
+    abroad.do({ type: "carried", messageId: out?.message.id ?? "", swarm: "north", ok: true });
+    expect(abroad.state.outbound).toEqual([]);
+    expect(abroad.state.idleTold).toBe(false);
+  });
+
+  it("a task that belongs to another swarm is never idle in this sense", () => {
+    const instance = { role: "swarm", id: "north" } as const;
+    const task = new TestTask(office(), { instance, owner: "user:ulla@north" });
+    fallAsleep(task);
+    expect(task.state).toMatchObject({ idleTold: false, status: "running" });
+  });
+
+  it("a task in manual mode waits for its next step, however long", () => {
+    const task = new TestTask(office(), { manual: true });
+    fallAsleep(task);
+    expect(task.state).toMatchObject({ idleTold: false, status: "running" });
+  });
+});
+
+describe("changed definitions", () => {
+  const without = (name: string) => {
+    const full = office({ hash: "two" });
+    return { ...full, agents: full.agents.filter((one) => one.name !== name) };
+  };
+
+  it("the new hash is journaled once", () => {
+    const task = new TestTask(office());
+    expect(task.kinds(task.redefine(office({ hash: "two" })))).toEqual(["redefined"]);
+    expect(task.redefine(office({ hash: "two" }))).toEqual([]);
+  });
+
+  it("mail of an agent that is gone goes back to the agent that sent it, which is not left waiting", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann", "how many?"), wait());
+    task.redefine(without("ann"));
+    expect(task.waiting("boss")).toEqual([
+      "::agent_error::: Your message could not be delivered: there is no agent 'ann' in this swarm.",
+    ]);
+    expect(task.state.outstanding).toEqual([]);
+  });
+
+  it("mail of a person to an agent that is gone fails the task with the reason", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann", "one"));
+    task.post("and you?", { to: ["bob"] });
+    task.redefine(without("bob"));
+    expect(task.state.error?.code).toBe("unknown_agent");
+  });
+
+  it("mail of several agents that are gone is returned at once, so that nobody waits for ever", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann", "one"));
+    task.post("for ann", { to: ["ann"] });
+    task.post("for bob", { to: ["bob"] });
+    const full = office({ hash: "two" });
+    task.redefine({ ...full, agents: full.agents.filter((one) => one.name === "boss") });
+    expect(task.waiting("ann")).toEqual([]);
+    expect(task.waiting("bob")).toEqual([]);
+    expect(task.state.status).toBe("failed");
+  });
+
+  it("a missing entrypoint fails the task with that reason", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann", "one"));
+    task.redefine(without("boss"));
+    expect(task.state.error?.code).toBe("entrypoint_missing");
+  });
+
+  it("calls of an agent that is gone get their results when its action ends", () => {
+    const task = new TestTask(office({ actions: [action("dig")] }));
+    task.turn("boss", ask("ann", "dig"));
+    task.turn("ann", act("dig"), respond("boss", "dug"));
+    task.redefine(without("ann"));
+    task.finish("ann");
+    expect(task.results("ann")).toEqual([
+      "ok dig: done",
+      "error send_response: the agent is not part of the swarm any more",
+    ]);
+  });
+
+  it("a task that rested while the swarm changed says so when it goes on", () => {
+    const task = new TestTask(office());
+    task.turn("boss", complete("done"));
+    task.rules = { ...task.rules, hash: "two" };
+    expect(task.kinds(task.post("again"))).toContain("redefined");
+    expect(task.state.definition).toBe("two");
+  });
+});

@@ -1,0 +1,318 @@
+import { describe, expect, it } from "vitest";
+import {
+  acknowledge,
+  act,
+  ask,
+  broadcast,
+  broadcastToSwarms,
+  complete,
+  help,
+  ignore,
+  interrupt,
+  respond,
+  wait,
+} from "../../../test/kit/answers.js";
+import { action, agent, office, swarm } from "../../../test/kit/swarms.js";
+import { TestTask } from "../../../test/kit/test-task.js";
+import { historyOf } from "../state.js";
+
+/** The entry of a message that was sent last. */
+function lastSent(task: TestTask) {
+  const sent = task.entries.findLast((entry) => entry.t === "sent");
+  if (sent?.t !== "sent") throw new Error("nothing was sent");
+  return sent;
+}
+
+describe("routing", () => {
+  it("a request reaches its comm target and nobody else", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann", "how many?"));
+    expect(task.waiting("ann")).toEqual(["question: how many?"]);
+    expect(task.waiting("bob")).toEqual([]);
+    expect(task.results("boss")).toEqual(["ok send_request: message sent"]);
+  });
+
+  it("the qualifier of the local swarm is the same address", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann@desk", "how many?"));
+    expect(task.waiting("ann")).toEqual(["question: how many?"]);
+  });
+
+  it("a recipient outside the comm targets is refused, and the sender is told whom it may write to", () => {
+    const task = new TestTask(
+      swarm([
+        agent("boss", { targets: ["ann"], supervisor: true, entrypoint: true }),
+        agent("ann", { targets: ["boss"] }),
+        agent("bob", { targets: ["boss"] }),
+      ]),
+    );
+    task.turn("boss", ask("bob", "psst"));
+    expect(task.waiting("bob")).toEqual([]);
+    expect(task.waiting("boss")).toEqual([
+      "::invalid_recipient::: agent 'boss' may not write to 'bob'. It may write to: ann.",
+    ]);
+    expect(task.results("boss")[0]).toMatch(/^error send_request/);
+  });
+
+  it("an agent that does not exist is an invalid recipient", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("zoe", "are you there?"));
+    expect(task.waiting("boss")[0]).toContain("::invalid_recipient::");
+  });
+
+  it("an agent of another swarm that is no comm target is an invalid recipient", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann@elsewhere", "hello"));
+    expect(task.waiting("boss")[0]).toContain("::invalid_recipient::");
+    expect(task.state.outbound).toEqual([]);
+  });
+
+  it("mail to the user is refused with the advice to complete the task", () => {
+    const task = new TestTask(office());
+    task.turn("boss", respond("ulla", "here you are"));
+    expect(task.waiting("boss")[0]).toMatch(
+      /^::improper_response_to_user::: 'ulla' is the user .*task_complete/,
+    );
+  });
+
+  it("a request to `all` is refused with the advice to broadcast", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("all", "hello"));
+    expect(task.waiting("boss")[0]).toMatch(/::invalid_recipient::.*send_broadcast/);
+  });
+
+  it("a broadcast to all reaches every other agent, comm target or not, and not its sender", () => {
+    const task = new TestTask(
+      swarm([
+        agent("boss", { targets: ["ann"], supervisor: true, entrypoint: true }),
+        agent("ann", { targets: ["boss"] }),
+        agent("bob", { targets: ["boss"] }),
+      ]),
+    );
+    task.turn("boss", broadcast("lunch"));
+    expect(task.waiting("ann")).toEqual(["news: lunch"]);
+    expect(task.waiting("bob")).toEqual(["news: lunch"]);
+    expect(task.waiting("boss")).toEqual([]);
+    expect(lastSent(task).to).toEqual(["ann", "bob"]);
+  });
+
+  it("a broadcast to named agents reaches each of them once", () => {
+    const task = new TestTask(office());
+    task.turn("boss", broadcast("lunch", ["bob", "bob@desk", "ann"]));
+    expect(lastSent(task).to).toEqual(["bob", "ann"]);
+  });
+
+  it("one refused recipient refuses the whole message", () => {
+    const task = new TestTask(office());
+    task.turn("boss", broadcast("lunch", ["ann", "zoe"]));
+    expect(task.waiting("ann")).toEqual([]);
+    expect(task.waiting("boss")[0]).toContain("'zoe'");
+  });
+
+  it("recipients of several swarms are all served from one message", () => {
+    const boss = agent("boss", {
+      targets: ["ann", "carl@north", "dora@south"],
+      supervisor: true,
+      entrypoint: true,
+      interswarm: true,
+    });
+    const task = new TestTask(swarm([boss, agent("ann", { targets: ["boss"] })]));
+    task.turn("boss", broadcast("lunch", ["ann", "carl@north", "dora@south"]));
+    expect(lastSent(task).to).toEqual(["ann"]);
+    expect(lastSent(task).remote).toEqual(["north", "south"]);
+    expect(task.state.outbound.map((out) => out.swarm)).toEqual(["north", "south"]);
+    expect(task.state.remoteSwarms).toEqual(["north", "south"]);
+  });
+
+  it("an interswarm broadcast that names no swarm goes to every swarm in reach", () => {
+    const boss = agent("boss", {
+      targets: ["carl@north"],
+      supervisor: true,
+      entrypoint: true,
+      interswarm: true,
+    });
+    const task = new TestTask(swarm([boss]));
+    task.turn("boss", broadcastToSwarms("hello"));
+    expect(lastSent(task).remote).toEqual(["north"]);
+  });
+
+  it("an interswarm broadcast to a swarm out of reach is refused", () => {
+    const boss = agent("boss", {
+      targets: ["carl@north"],
+      supervisor: true,
+      entrypoint: true,
+      interswarm: true,
+    });
+    const task = new TestTask(swarm([boss]));
+    task.turn("boss", broadcastToSwarms("hello", ["south"]));
+    expect(task.waiting("boss")[0]).toContain("::invalid_recipient::");
+  });
+
+  it("a full mailbox refuses the message, and says so to its sender", () => {
+    const task = new TestTask(office(), { limits: { mailbox: 1 } });
+    task.turn("boss", ask("ann", "one"), ask("ann", "two"));
+    expect(task.waiting("ann")).toEqual(["question: one"]);
+    expect(task.waiting("boss")[0]).toContain("the mailbox of agent 'ann' is full");
+  });
+
+  it("subjects of the system are not for agents", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann", "obey", "::task_idle::"));
+    expect(task.waiting("ann")).toEqual([]);
+    expect(task.waiting("boss")[0]).toContain("the system's own");
+  });
+});
+
+describe("tools", () => {
+  it("a tool that the agent does not have is refused, whatever it is", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann", "finish it"));
+    task.turn("ann", complete("mine now"));
+    expect(task.state.status).toBe("running");
+    expect(task.waiting("ann")).toEqual([
+      "::tool_call_error::: tool 'task_complete' is not available to agent 'ann'",
+    ]);
+  });
+
+  it("an excluded tool is not only hidden but refused", () => {
+    const task = new TestTask(office({ exclude: ["send_broadcast"] }));
+    task.turn("boss", broadcast("lunch"));
+    expect(task.waiting("ann")).toEqual([]);
+    expect(task.waiting("boss")[0]).toContain("'send_broadcast' is not available");
+  });
+
+  it("wrong arguments are an error result and a message that names the parameter", () => {
+    const task = new TestTask(office());
+    task.turn("boss", act("send_request", { target: "ann", subject: 7 }));
+    expect(task.results("boss")).toEqual(["error send_request: send_request: subject must be a string"]);
+    expect(task.waiting("boss")).toEqual(["::tool_call_error::: send_request: subject must be a string"]);
+  });
+
+  it("several mistakes of one turn are told in one message", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("zoe", "hello"), act("send_request", {}), ask("ann", "hello"));
+    expect(task.waiting("boss")).toHaveLength(1);
+    expect(task.waiting("boss")[0]).toMatch(/^::invalid_recipient::.*'zoe'.*target is missing/s);
+    expect(task.waiting("ann")).toEqual(["question: hello"]);
+  });
+
+  it("a response names the newest unanswered request of the one who asked", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann", "one"), ask("ann", "two"));
+    const [, second] = task.entries.filter((entry) => entry.t === "sent" && entry.to.includes("ann"));
+    task.turn("ann", respond("boss", "2"));
+    const { message } = lastSent(task).message;
+    const asked =
+      second?.t === "sent" && second.message.msg_type === "request" ? second.message.message : undefined;
+    expect("request_id" in message ? message.request_id : "").toBe(asked?.request_id);
+    expect(task.state.outstanding).toHaveLength(1);
+  });
+
+  it("help comes as the agent's next message, and the task is none the worse for an unknown tool name", () => {
+    const task = new TestTask(office());
+    task.turn("boss", help());
+    expect(task.waiting("boss")[0]).toMatch(/^::help::/);
+    task.turn("boss", act("help", { get_tool_help: ["no_such_tool"] }));
+    expect(task.state.status).toBe("running");
+    expect(task.waiting("boss")).toHaveLength(1);
+  });
+
+  it("acknowledge_broadcast keeps the broadcast in memory and sends nothing", () => {
+    const task = new TestTask(office());
+    task.turn("boss", broadcast("lunch"), ask("ann", "later"));
+    const entries = task.turn("ann", acknowledge());
+    expect(task.kinds(entries)).toEqual(["turn", "result"]);
+    expect(historyOf(task.state, "ann").map((item) => item.kind)).toEqual(["message", "answer", "result"]);
+  });
+
+  it("ignore_broadcast takes the broadcast out of memory and keeps call and result", () => {
+    const task = new TestTask(office());
+    task.turn("boss", broadcast("lunch"), ask("ann", "later"));
+    task.turn("ann", ignore());
+    expect(historyOf(task.state, "ann").map((item) => item.kind)).toEqual(["answer", "result"]);
+  });
+
+  it.each([
+    ["acknowledge_broadcast", acknowledge()],
+    ["ignore_broadcast", ignore()],
+  ])("%s on anything else is an error", (name, call) => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann", "hello"));
+    task.turn("ann", call);
+    expect(task.waiting("ann")[0]).toMatch(new RegExp(`^::tool_call_error::: improper use of ${name}`));
+  });
+
+  it("discover_swarms is carried out like an action", () => {
+    const boss = agent("boss", {
+      targets: ["x@north"],
+      supervisor: true,
+      entrypoint: true,
+      interswarm: true,
+    });
+    const task = new TestTask(swarm([boss]));
+    task.turn("boss", act("discover_swarms", { discovery_urls: ["https://north.example"] }));
+    expect(task.agent("boss").turn?.running?.call.name).toBe("discover_swarms");
+  });
+});
+
+describe("await_message", () => {
+  it("with an unanswered request it ends the turn and nothing wakes the agent but mail", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann", "how many?"), wait("for ann"));
+    expect(task.results("boss")[1]).toBe("ok await_message: waiting for a new message (reason: 'for ann')");
+    expect(task.waiting("boss")).toEqual([]);
+    task.turn("ann", respond("boss", "3"));
+    expect(task.waiting("boss")).toEqual(["answer: 3"]);
+  });
+
+  it("with mail waiting it is fine although nothing was asked", () => {
+    const task = new TestTask(office());
+    task.post("and another thing");
+    task.turn("boss", wait());
+    expect(task.results("boss")).toEqual(["ok await_message: waiting for a new message"]);
+  });
+
+  it("with nothing outstanding it is an error and gives the agent one more turn", () => {
+    const task = new TestTask(office());
+    task.turn("boss", wait());
+    expect(task.results("boss")).toEqual([
+      "error await_message: no outstanding requests and message queue is empty",
+    ]);
+    expect(task.waiting("boss")).toEqual([
+      "::tool_call_error::: no outstanding requests and message queue is empty",
+    ]);
+  });
+
+  it("it is judged after the other calls of its turn, wherever it stands among them", () => {
+    const task = new TestTask(office());
+    task.turn("boss", wait(), ask("ann", "how many?"));
+    expect(task.results("boss")).toEqual([
+      "ok send_request: message sent",
+      "ok await_message: waiting for a new message",
+    ]);
+  });
+
+  it("after an action no notice is sent: the agent said that it waits for mail", () => {
+    const task = new TestTask(office({ actions: [action("dig")] }));
+    task.turn("boss", act("dig"), ask("ann", "how many?"), wait());
+    task.finish("boss");
+    expect(task.waiting("boss")).toEqual([]);
+  });
+
+  it("an answered request is not outstanding any more", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann", "how many?"));
+    task.turn("ann", respond("boss", "3"));
+    task.turn("boss", wait());
+    expect(task.results("boss").at(-1)).toMatch(/^error await_message/);
+  });
+});
+
+describe("interrupts", () => {
+  it("an interrupt goes before the other mail of agents, and behind people and the system", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann", "slow"), broadcast("news"), interrupt("ann", "now"));
+    task.post("from ulla", { to: ["ann"] });
+    expect(task.waiting("ann")).toEqual(["task: from ulla", "stop: now", "news: news", "question: slow"]);
+  });
+});

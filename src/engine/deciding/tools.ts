@@ -1,0 +1,313 @@
+/** The MAIL tools, carried out. Each leaves exactly one result for its call, or a reason why it could not. */
+import { createAgentAddress, normaliseAddress, parseAgentAddress } from "../../mail/address.js";
+import { buildBroadcast, buildRequest, buildResponse } from "../../mail/build.js";
+import { convertCallToMailMessage } from "../../mail/call-message.js";
+import type { AgentToolCall } from "../../mail/calls.js";
+import { buildHelp } from "../../mail/help.js";
+import { MAIL_ALL_LOCAL_AGENTS, type MAILMessage } from "../../mail/message.js";
+import { isSystemSubject, SYSTEM_SUBJECTS } from "../../mail/subjects.js";
+import { checkToolArguments } from "../../mail/tool-arguments.js";
+import type { MailToolName } from "../../mail/tool-table.js";
+import type { ManualReply } from "../entries.js";
+import type { AgentRules } from "../rules.js";
+import type { OngoingTurn, TaskState, TurnError } from "../state.js";
+import { type Draft, type Routes, routesOf } from "./draft.js";
+import { complete } from "./endings.js";
+
+export function callMailTool(
+  draft: Draft,
+  rules: AgentRules,
+  turn: OngoingTurn,
+  call: AgentToolCall,
+  name: Exclude<MailToolName, "discover_swarms">,
+): TurnError | undefined {
+  switch (name) {
+    case "send_request":
+    case "send_response":
+    case "send_interrupt":
+    case "send_broadcast":
+    case "send_interswarm_broadcast":
+      return sendMail(draft, rules, call);
+    case "task_complete":
+      return completeTask(draft, rules, call);
+    case "acknowledge_broadcast":
+    case "ignore_broadcast":
+      return settleBroadcast(draft, rules, turn, call, name);
+    case "await_message":
+      return awaitMessage(draft, rules, call);
+    case "help":
+      return help(draft, rules, call);
+  }
+}
+
+function sendMail(draft: Draft, rules: AgentRules, call: AgentToolCall): TurnError | undefined {
+  const { state } = draft;
+  const target = call.args.target;
+  const requestId =
+    call.name === "send_response" && typeof target === "string"
+      ? requestToAnswer(state, normaliseAddress(target, draft.rules.swarm), rules.name)
+      : undefined;
+  const made = convertCallToMailMessage(call, {
+    id: draft.id(),
+    timestamp: draft.timestamp,
+    taskId: state.taskId,
+    agent: rules.name,
+    swarm: draft.rules.swarm,
+    knownSwarms: swarmsInReach(rules),
+    ...(requestId !== undefined && { requestId }),
+  });
+  if (!made.ok) return { kind: "tool", text: made.message };
+  if (isSystemSubject(made.value.message.subject)) {
+    return { kind: "tool", text: "subjects between double colons are the system's own; choose another" };
+  }
+  const routes = routesFor(draft, rules, made.value);
+  if ("kind" in routes) return routes;
+  draft.send(made.value, routes, { call: { agent: rules.name, id: call.id, name: call.name } });
+  return undefined;
+}
+
+/** MAIL: Routing Semantics. Nobody is written to who is not a comm target, except by a broadcast to all. */
+function routesFor(draft: Draft, rules: AgentRules, message: MAILMessage): Routes | TurnError {
+  const addresses =
+    "recipient" in message.message
+      ? [message.message.recipient.address]
+      : message.message.recipients.map((recipient) => recipient.address);
+  if (message.msg_type === "broadcast" && addresses.length === 1 && addresses[0] === MAIL_ALL_LOCAL_AGENTS) {
+    const others = [...draft.rules.agents.keys()].filter((name) => name !== rules.name);
+    if (others.length === 0) return { kind: "recipient", text: "there is no other agent in this swarm" };
+    return roomFor(draft, { to: others, remote: [] });
+  }
+  for (const address of addresses) {
+    const error = checkRecipient(draft, rules, address);
+    if (error !== undefined) return error;
+  }
+  return roomFor(draft, routesOf(addresses, draft.rules));
+}
+
+function checkRecipient(draft: Draft, rules: AgentRules, address: string): TurnError | undefined {
+  const { name, swarm } = parseAgentAddress(address);
+  if (swarm !== undefined) {
+    const inReach =
+      rules.targets.has(address) || (name === MAIL_ALL_LOCAL_AGENTS && swarmsInReach(rules).includes(swarm));
+    if (rules.interswarm && inReach) return undefined;
+    return invalidRecipient(rules, address);
+  }
+  if (rules.targets.has(address) && draft.rules.agents.has(address)) return undefined;
+  const { id, role } = draft.state.instance;
+  if (role !== "swarm" && address === id && !draft.rules.agents.has(address)) {
+    return {
+      kind: "user_recipient",
+      text:
+        `'${address}' is the ${role} who gave the task, not an agent. The ${role} is answered by completing the ` +
+        "task: call `task_complete`, or ask an agent that can.",
+    };
+  }
+  return invalidRecipient(rules, address);
+}
+
+function invalidRecipient(rules: AgentRules, address: string): TurnError {
+  const hint = address === MAIL_ALL_LOCAL_AGENTS ? " To reach everybody, use `send_broadcast`." : "";
+  const targets = [...rules.targets];
+  const reach = targets.length === 0 ? "nobody" : targets.join(", ");
+  return {
+    kind: "recipient",
+    text: `agent '${rules.name}' may not write to '${address}'. It may write to: ${reach}.${hint}`,
+  };
+}
+
+/** Law 7: mailboxes are bounded. */
+function roomFor(draft: Draft, routes: Routes): Routes | TurnError {
+  for (const name of routes.to) {
+    const waiting = draft.state.agents.get(name)?.mailbox.length ?? 0;
+    if (waiting >= draft.rules.limits.mailbox) {
+      return { kind: "tool", text: `the mailbox of agent '${name}' is full (${waiting} messages wait)` };
+    }
+  }
+  return routes;
+}
+
+/** mail.md 1.4: a response names the newest request from that agent that is still unanswered. */
+function requestToAnswer(state: TaskState, asker: string, answerer: string): string | undefined {
+  return state.outstanding.findLast((request) => request.from === asker && request.to === answerer)
+    ?.requestId;
+}
+
+function swarmsInReach(rules: AgentRules): string[] {
+  const swarms = new Set<string>();
+  for (const target of rules.targets) {
+    const { swarm } = parseAgentAddress(target);
+    if (swarm !== undefined) swarms.add(swarm);
+  }
+  return [...swarms];
+}
+
+function completeTask(draft: Draft, rules: AgentRules, call: AgentToolCall): TurnError | undefined {
+  const { status } = draft.state;
+  if (status === "paused") {
+    return { kind: "tool", text: "the task waits for a person's answer; complete it when it goes on" };
+  }
+  if (status !== "running") {
+    settle(draft, rules, call, `task already ${status}`);
+    return undefined;
+  }
+  const made = convertCallToMailMessage(call, {
+    id: draft.id(),
+    timestamp: draft.timestamp,
+    taskId: draft.state.taskId,
+    agent: rules.name,
+    swarm: draft.rules.swarm,
+  });
+  if (!made.ok) return { kind: "tool", text: made.message };
+  complete(draft, made.value, { agent: rules.name, id: call.id, name: call.name });
+  return undefined;
+}
+
+function settleBroadcast(
+  draft: Draft,
+  rules: AgentRules,
+  turn: OngoingTurn,
+  call: AgentToolCall,
+  name: "acknowledge_broadcast" | "ignore_broadcast",
+): TurnError | undefined {
+  const checked = checkToolArguments(name, call.args);
+  if (!checked.ok) return { kind: "tool", text: checked.message };
+  const broadcasts = turn.took.filter((mail) => mail.message.msg_type === "broadcast");
+  if (broadcasts.length === 0) {
+    return {
+      kind: "tool",
+      text: `improper use of ${name}: the message at hand is not a broadcast; answer it instead`,
+    };
+  }
+  if (name === "acknowledge_broadcast") {
+    settle(draft, rules, call, "broadcast acknowledged");
+    return undefined;
+  }
+  draft.emit({
+    t: "result",
+    at: draft.at,
+    agent: rules.name,
+    call: call.id,
+    name,
+    ok: true,
+    content: "broadcast ignored",
+    hides: broadcasts.map((mail) => mail.message.id),
+  });
+  return undefined;
+}
+
+/** Decisions B5. */
+function awaitMessage(draft: Draft, rules: AgentRules, call: AgentToolCall): TurnError | undefined {
+  const checked = checkToolArguments("await_message", call.args);
+  if (!checked.ok) return { kind: "tool", text: checked.message };
+  const { state } = draft;
+  const hasMail = (state.agents.get(rules.name)?.mailbox.length ?? 0) > 0;
+  const hasAsked = state.outstanding.some((request) => request.from === rules.name);
+  if (!hasMail && !hasAsked) {
+    return { kind: "tool", text: "no outstanding requests and message queue is empty" };
+  }
+  const { reason } = checked.value;
+  settle(
+    draft,
+    rules,
+    call,
+    `waiting for a new message${reason === undefined ? "" : ` (reason: '${reason}')`}`,
+  );
+  return undefined;
+}
+
+function help(draft: Draft, rules: AgentRules, call: AgentToolCall): TurnError | undefined {
+  const checked = checkToolArguments("help", call.args);
+  if (!checked.ok) return { kind: "tool", text: checked.message };
+  const body = buildHelp({ agent: rules.name, swarm: draft.rules.swarm }, checked.value);
+  draft.wake(rules.name, { subject: SYSTEM_SUBJECTS.help, body });
+  settle(draft, rules, call, "help string generated; it is in your next message");
+  return undefined;
+}
+
+function settle(draft: Draft, rules: AgentRules, call: AgentToolCall, content: string): void {
+  draft.emit({
+    t: "result",
+    at: draft.at,
+    agent: rules.name,
+    call: call.id,
+    name: call.name,
+    ok: true,
+    content,
+  });
+}
+
+/**
+ * Text without a tool call goes to whoever the agent is working for, never to everybody (mail.md 3.9, 13.1 #24).
+ * A person is answered by completing the task, which text alone cannot mean.
+ */
+export function sendTextToSender(draft: Draft, rules: AgentRules, text: string): TurnError | undefined {
+  const waiting = draft.state.agents.get(rules.name)?.onBehalfOf;
+  if (waiting === undefined || waiting.sender.address_type !== "agent") {
+    const advice = rules.canCompleteTasks
+      ? "call `task_complete` with it"
+      : "send it to an agent that can complete the task";
+    return {
+      kind: "tool",
+      text: `your answer was text without a tool call, so nobody received it; ${advice}. Your text was: ${text}`,
+    };
+  }
+  const target = normaliseAddress(waiting.sender.address, draft.rules.swarm);
+  const id = draft.id();
+  const message = buildResponse({
+    id,
+    timestamp: draft.timestamp,
+    taskId: draft.state.taskId,
+    sender: createAgentAddress(rules.name),
+    recipient: createAgentAddress(target),
+    subject: "",
+    body: text,
+    requestId: requestToAnswer(draft.state, target, rules.name) ?? id,
+  });
+  const routes = routesFor(draft, rules, message);
+  if ("kind" in routes) return routes;
+  draft.send(message, routes);
+  return undefined;
+}
+
+/** The text of a manual step, sent on as the person who made the step asked. */
+export function sendManualReply(
+  draft: Draft,
+  rules: AgentRules,
+  reply: ManualReply,
+  text: string,
+): TurnError | undefined {
+  const common = {
+    id: draft.id(),
+    timestamp: draft.timestamp,
+    taskId: draft.state.taskId,
+    sender: createAgentAddress(rules.name),
+    subject: "",
+    body: text,
+  };
+  const targets = reply.targets.map((target) => normaliseAddress(target, draft.rules.swarm));
+  const [first] = targets;
+  if (reply.type === "broadcast" || first === undefined) {
+    const toAll = targets.length === 0 || first === MAIL_ALL_LOCAL_AGENTS;
+    const message = buildBroadcast(
+      toAll ? common : { ...common, recipients: targets.map(createAgentAddress) },
+    );
+    const routes = routesFor(draft, rules, message);
+    if ("kind" in routes) return routes;
+    draft.send(message, routes);
+    return undefined;
+  }
+  for (const target of targets) {
+    const parts = { ...common, id: draft.id(), recipient: createAgentAddress(target) };
+    const message =
+      reply.type === "request"
+        ? buildRequest(parts)
+        : buildResponse({
+            ...parts,
+            requestId: requestToAnswer(draft.state, target, rules.name) ?? parts.id,
+          });
+    const routes = routesFor(draft, rules, message);
+    if ("kind" in routes) return routes;
+    draft.send(message, routes);
+  }
+  return undefined;
+}

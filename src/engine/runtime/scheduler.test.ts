@@ -1,0 +1,130 @@
+import { describe, expect, it } from "vitest";
+import { act, ask, complete, wait } from "../../../test/kit/answers.js";
+import { Puppets } from "../../../test/kit/puppets.js";
+import { action, agent, swarm } from "../../../test/kit/swarms.js";
+import { OTTO, openWorld, ULLA } from "../../../test/kit/world.js";
+import type { Turn } from "../agent.js";
+
+const WORKERS = ["ann", "bob", "cem", "dee"];
+
+function puppetOffice() {
+  const puppets = new Puppets();
+  const names = ["boss", ...WORKERS];
+  const others = (name: string) => names.filter((other) => other !== name);
+  const definition = swarm([
+    agent("boss", { targets: others("boss"), supervisor: true, entrypoint: true, run: puppets.mind("boss") }),
+    ...WORKERS.map((name) => agent(name, { targets: others(name), run: puppets.mind(name) })),
+  ]);
+  return { puppets, definition };
+}
+
+describe("scheduling", () => {
+  it("an agent does one thing at a time in a task, different agents run side by side", async () => {
+    const { puppets, definition } = puppetOffice();
+    const world = await openWorld(definition);
+    const posted = await world.runtime.post(ULLA, { body: "go", taskId: "t" });
+    (await puppets.next("boss")).answer(ask("ann", "1"), ask("ann", "2"), ask("bob", "3"), wait());
+    await world.settle();
+    expect(puppets.began).toEqual(["boss", "ann", "bob"]);
+    (await puppets.next("ann")).answer(ask("boss", "hm"));
+    await world.settle();
+    expect(puppets.began).toEqual(["boss", "ann", "bob", "ann", "boss"]);
+    (await puppets.next("boss")).answer(complete("done"));
+    await posted.outcome;
+  });
+
+  it("the same agent works in several tasks at once", async () => {
+    const { puppets, definition } = puppetOffice();
+    const world = await openWorld(definition);
+    await world.runtime.post(ULLA, { body: "1" });
+    await world.runtime.post(ULLA, { body: "2" });
+    await world.settle();
+    expect(puppets.begunTurns("boss")).toBe(2);
+  });
+
+  it("turns per process, per instance and per task are limited, and what waits runs when there is room", async () => {
+    const { puppets, definition } = puppetOffice();
+    const world = await openWorld(definition, { limits: { turns: 3, turnsPerInstance: 2, turnsPerTask: 1 } });
+    for (let task = 0; task < 4; task++) await world.runtime.post(ULLA, { body: `u${task}` });
+    await world.settle();
+    expect(puppets.begunTurns("boss")).toBe(2);
+    for (let task = 0; task < 4; task++) await world.runtime.post(OTTO, { body: `o${task}` });
+    await world.settle();
+    expect(puppets.begunTurns("boss")).toBe(3);
+    expect(world.runtime.figures.turns).toBe(3);
+    for (let left = 8; left > 0; left--) {
+      (await puppets.next("boss")).answer(complete("done"));
+      await world.settle();
+      expect(world.runtime.figures.turns).toBeLessThanOrEqual(3);
+    }
+    expect(world.runtime.figures).toMatchObject({ turns: 0, runningTasks: 0 });
+  });
+
+  it("a task with many agents has no more turns than its share", async () => {
+    const { puppets, definition } = puppetOffice();
+    const world = await openWorld(definition, { limits: { turnsPerTask: 2 } });
+    await world.runtime.post(ULLA, { body: "go" });
+    (await puppets.next("boss")).answer(...WORKERS.map((name) => ask(name, name)), wait());
+    await world.settle();
+    expect(puppets.began).toEqual(["boss", "ann", "bob"]);
+    (await puppets.next("bob")).answer(ask("ann", "you?"), wait());
+    await world.settle();
+    expect(puppets.began).toEqual(["boss", "ann", "bob", "cem"]);
+  });
+
+  it("within a task the lowest tier goes first, then the lowest number", async () => {
+    const { puppets, definition } = puppetOffice();
+    const world = await openWorld(definition, { limits: { turnsPerTask: 1 } });
+    await world.runtime.post(ULLA, { body: "go", taskId: "t" });
+    const boss = await puppets.next("boss");
+    boss.answer(ask("dee", "1"), ask("ann", "2"), wait());
+    await world.runtime.post(ULLA, { body: "more", taskId: "t" });
+    const order: string[] = [];
+    for (const name of ["boss", "dee", "ann"]) {
+      const { turn, answer } = await puppets.next(name);
+      order.push(turn.agent);
+      answer(ask(name === "boss" ? "bob" : "boss", `from ${name}`), wait());
+      await world.settle();
+    }
+    // Boss was first by tier, dee before ann by number; ann's question and bob's came later.
+    expect(puppets.began.slice(0, 4)).toEqual(["boss", "boss", "dee", "ann"]);
+    expect(order).toEqual(["boss", "dee", "ann"]);
+  });
+
+  it("one noisy instance does not starve another", async () => {
+    const served: string[] = [];
+    const run = (turn: Turn) => {
+      served.push(turn.instance.id);
+      const calls = [{ id: "1", name: "task_complete", args: { finish_message: "done" } }];
+      return Promise.resolve({ calls });
+    };
+    const definition = swarm([agent("boss", { supervisor: true, entrypoint: true, run })]);
+    const world = await openWorld(definition, { limits: { turns: 1 } });
+    const noisy = Array.from({ length: 50 }, (_, index) => world.runtime.post(ULLA, { body: `${index}` }));
+    const quiet = world.runtime.post(OTTO, { body: "just one" });
+    await (await quiet).outcome;
+    expect(served.indexOf("otto")).toBeLessThanOrEqual(2);
+    await Promise.all((await Promise.all(noisy)).map(({ outcome }) => outcome));
+    expect(served).toHaveLength(51);
+  });
+
+  it("a slot is held until the last result of the turn, actions included", async () => {
+    let finish: (value: string) => void = () => {};
+    const dig = action("dig", () => new Promise<string>((resolve) => (finish = resolve)));
+    const puppets = new Puppets();
+    const definition = swarm(
+      [agent("boss", { supervisor: true, entrypoint: true, actions: ["dig"], run: puppets.mind("boss") })],
+      { actions: [dig] },
+    );
+    const world = await openWorld(definition, { limits: { turns: 1 } });
+    await world.runtime.post(ULLA, { body: "1" });
+    (await puppets.next("boss")).answer(act("dig"));
+    await world.runtime.post(ULLA, { body: "2" });
+    await world.settle();
+    expect(puppets.begunTurns("boss")).toBe(0);
+    finish("done");
+    for (let turn = 0; turn < 2; turn++) (await puppets.next("boss")).answer(complete("done"));
+    await world.settle();
+    expect(world.runtime.figures.turns).toBe(0);
+  });
+});

@@ -1,0 +1,144 @@
+/**
+ * Who runs next. Free slots go round robin over instances, then over the instance's tasks, so that one noisy task or
+ * user cannot starve the others (law 4, decisions B2). It knows nothing of agents but their names.
+ */
+import type { LiveTask } from "./live-task.js";
+
+interface InstanceQueue {
+  readonly key: string;
+  readonly tasks: Queue<LiveTask>;
+  running: number;
+  queued: boolean;
+}
+
+export interface SchedulerLimits {
+  readonly turns: number;
+  readonly turnsPerInstance: number;
+  readonly turnsPerTask: number;
+}
+
+export class Scheduler {
+  readonly #instances = new Map<string, InstanceQueue>();
+  readonly #ring = new Queue<InstanceQueue>();
+  readonly #limits: SchedulerLimits;
+  readonly #start: (task: LiveTask) => boolean;
+  #running = 0;
+  #pumping = false;
+  #stopped = false;
+
+  /** `start` begins one turn in the task and tells whether there was one to begin. */
+  constructor(limits: SchedulerLimits, start: (task: LiveTask) => boolean) {
+    this.#limits = limits;
+    this.#start = start;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  /** There may be something to do in this task. Cheap to call too often. */
+  offer(task: LiveTask): void {
+    if (this.#stopped || task.queued || task.lost) return;
+    const instance = this.#instanceOf(task);
+    task.queued = true;
+    instance.tasks.push(task);
+    this.#enqueue(instance);
+  }
+
+  /** Takes a slot for a turn of this task. */
+  occupy(task: LiveTask, agent: string): void {
+    if (task.busy.has(agent)) return;
+    task.busy.add(agent);
+    this.#instanceOf(task).running++;
+    this.#running++;
+  }
+
+  /** Gives the slot back. */
+  free(task: LiveTask, agent: string): void {
+    if (!task.busy.delete(agent)) return;
+    const instance = this.#instanceOf(task);
+    instance.running--;
+    this.#running--;
+    if (instance.tasks.length > 0) this.#enqueue(instance);
+    else this.#forgetIfDone(instance);
+  }
+
+  /** Starts what there is room for. */
+  pump(): void {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    try {
+      while (!this.#stopped && this.#running < this.#limits.turns) {
+        const instance = this.#ring.shift();
+        if (instance === undefined) return;
+        instance.queued = false;
+        if (instance.running >= this.#limits.turnsPerInstance) continue;
+        const task = instance.tasks.shift();
+        if (task === undefined) continue;
+        task.queued = false;
+        if (!task.lost && task.busy.size < this.#limits.turnsPerTask && this.#start(task)) this.offer(task);
+        if (instance.tasks.length > 0) this.#enqueue(instance);
+        else this.#forgetIfDone(instance);
+      }
+    } finally {
+      this.#pumping = false;
+    }
+  }
+
+  /** No turn starts any more. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #enqueue(instance: InstanceQueue): void {
+    if (instance.queued) return;
+    instance.queued = true;
+    this.#ring.push(instance);
+  }
+
+  /** Law 7: memory follows what is running, not who has ever had something running. */
+  #forgetIfDone(instance: InstanceQueue): void {
+    if (instance.running === 0 && instance.tasks.length === 0) this.#instances.delete(instance.key);
+  }
+
+  #instanceOf(task: LiveTask): InstanceQueue {
+    const key = instanceKey(task);
+    let instance = this.#instances.get(key);
+    if (instance === undefined) {
+      instance = { key, tasks: new Queue(), running: 0, queued: false };
+      this.#instances.set(key, instance);
+    }
+    return instance;
+  }
+}
+
+function instanceKey(task: LiveTask): string {
+  const { role, id } = task.state.instance;
+  return `${role}:${id}`;
+}
+
+/** First in, first out, without moving what is behind. */
+class Queue<T> {
+  #items: (T | undefined)[] = [];
+  #head = 0;
+
+  get length(): number {
+    return this.#items.length - this.#head;
+  }
+
+  push(item: T): void {
+    this.#items.push(item);
+  }
+
+  shift(): T | undefined {
+    const item = this.#items[this.#head];
+    if (item === undefined) return undefined;
+    this.#items[this.#head] = undefined;
+    this.#head++;
+    if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+    return item;
+  }
+}

@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { act, ask, broadcast } from "../../test/kit/answers.js";
+import { action, office } from "../../test/kit/swarms.js";
+import { TestTask } from "../../test/kit/test-task.js";
+import { evolve } from "./evolve.js";
+import { freeze, thaw } from "./snapshot.js";
+
+describe("snapshots", () => {
+  it("thawing gives back the state that was frozen, and it goes on from there", () => {
+    const task = new TestTask(office({ actions: [action("dig")] }), { maxSteps: 3 });
+    task.turn("boss", broadcast("news"), ask("ann", "dig"));
+    task.turn("ann", act("ignore_broadcast"));
+    task.turn("ann", act("dig"), act("dig"));
+    const thawed = thaw(freeze(task.state));
+    expect(thawed).toEqual(task.state);
+    if (thawed === undefined) throw new Error("the snapshot was not recognised");
+    for (const entry of task.finish("ann")) evolve(thawed, entry);
+    expect(thawed).toEqual(task.state);
+  });
+
+  it("a thawed state shares nothing with the one that was frozen", () => {
+    const task = new TestTask(office());
+    const thawed = thaw(freeze(task.state));
+    task.turn("boss", ask("ann", "one"));
+    expect(thawed?.number).toBe(2);
+    expect(thawed?.agents.get("boss")?.mailbox).toHaveLength(1);
+  });
+
+  it("a snapshot of another version is left aside", () => {
+    const data = freeze(new TestTask(office()).state).replace('"v":1', '"v":2');
+    expect(thaw(data)).toBeUndefined();
+    expect(thaw("[]")).toBeUndefined();
+  });
+});

@@ -1,0 +1,287 @@
+/**
+ * A task without a runtime: commands go straight to the engine, and after each of them everything that must always
+ * hold is checked, so that every test is also a test of the laws.
+ */
+import type { AgentAnswer } from "../../src/engine/agent.js";
+import type { Command, Decision, Moment, Refusal, RefusalCode } from "../../src/engine/commands.js";
+import { decide, openTask } from "../../src/engine/decide.js";
+import type { SwarmDefinition } from "../../src/engine/definition.js";
+import type { Entry, EntryKind, ManualReply } from "../../src/engine/entries.js";
+import { evolve, fold } from "../../src/engine/evolve.js";
+import type { Ids, InstanceId } from "../../src/engine/ports.js";
+import type { EngineLimits, SwarmRules } from "../../src/engine/rules.js";
+import { freeze, thaw } from "../../src/engine/snapshot.js";
+import type { AgentState, TaskState } from "../../src/engine/state.js";
+import { createAgentAddress } from "../../src/mail/address.js";
+import { buildBroadcast, buildInterrupt, buildRequest } from "../../src/mail/build.js";
+import type { MAILAddress, MAILMessage } from "../../src/mail/message.js";
+import { answerOf, type PlannedCall } from "./answers.js";
+import {
+  callsHaveOneResult,
+  Ledger,
+  mailboxesAreInOrder,
+  nobodyIsReachedOutside,
+  roundsEndOnce,
+} from "./laws.js";
+import { problemsOf } from "./published-schemas.js";
+import { countingIds } from "./seeded.js";
+import { rulesFor, SWARM } from "./swarms.js";
+import { EPOCH } from "./virtual-clock.js";
+
+export interface TestTaskOptions {
+  readonly limits?: Partial<EngineLimits>;
+  readonly instance?: InstanceId;
+  /** Of the instance, unless the task was taken over from elsewhere. */
+  readonly owner?: string;
+  readonly maxSteps?: number | null;
+  readonly manual?: boolean;
+  readonly type?: "request" | "broadcast" | "interrupt";
+  readonly to?: readonly string[];
+  readonly body?: string;
+}
+
+export interface PostOptions {
+  readonly type?: "request" | "broadcast" | "interrupt";
+  readonly to?: readonly string[];
+  readonly sender?: MAILAddress;
+  readonly resumeFrom?: "user_response";
+  readonly maxSteps?: number | null;
+  readonly contributors?: readonly string[];
+}
+
+export class TestTask {
+  readonly entries: Entry[] = [];
+  readonly ids: Ids = countingIds();
+  rules: SwarmRules;
+  state: TaskState;
+  at = EPOCH;
+  readonly #limits: Partial<EngineLimits>;
+  readonly #ledger = new Ledger();
+  /** Follows the journal as it would be read back. */
+  #replayed: TaskState;
+
+  constructor(definition: SwarmDefinition, options: TestTaskOptions = {}) {
+    this.#limits = options.limits ?? {};
+    this.rules = rulesFor(definition, this.#limits);
+    const instance = options.instance ?? { role: "user", id: "ulla" };
+    const owner = options.owner ?? `${instance.role}:${instance.id}@${SWARM}`;
+    const taskId = this.ids.uuid();
+    const { message, to } = this.#message(taskId, this.rules.entrypoint, options.body ?? "do it", options);
+    const decision = openTask(
+      {
+        type: "open",
+        task: {
+          key: this.ids.ordered(),
+          instance,
+          taskId,
+          swarm: SWARM,
+          owner,
+          contributors: [owner],
+          entrypoint: this.rules.entrypoint,
+          ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }),
+          ...(options.manual === true && { manual: true as const }),
+        },
+        message,
+        to,
+      },
+      this.rules,
+      this.#moment(),
+    );
+    if (!decision.ok) throw new Error(`the task was not opened: ${decision.refusal.message}`);
+    this.state = decision.state;
+    const replayed = fold(readBack(decision.entries));
+    if (replayed === undefined) throw new Error("the task was opened without an entry");
+    this.#replayed = replayed;
+    this.#check(decision.entries);
+  }
+
+  /** Asks for something that must be done. Returns the entries that follow from it. */
+  do(command: Command): readonly Entry[] {
+    const decision = this.try(command);
+    if (!decision.ok) throw new Error(`'${command.type}' was refused: ${decision.refusal.message}`);
+    return decision.entries;
+  }
+
+  /** Asks for something that must be refused. */
+  refused(command: Command): Refusal {
+    const decision = this.try(command);
+    if (decision.ok) throw new Error(`'${command.type}' was not refused`);
+    return decision.refusal;
+  }
+
+  refusalCode(command: Command): RefusalCode {
+    return this.refused(command).code;
+  }
+
+  try(command: Command): Decision {
+    const before = freeze(this.state);
+    const decision = decide(this.state, command, this.rules, this.#moment());
+    if (!decision.ok) {
+      if (freeze(this.state) !== before) throw new Error(`the refused '${command.type}' changed the task`);
+      return decision;
+    }
+    const entries = readBack(decision.entries);
+    const thawed = thaw(before);
+    if (thawed === undefined) throw new Error("our own snapshot is not recognised");
+    for (const entry of entries) {
+      evolve(this.#replayed, entry);
+      evolve(thawed, entry);
+    }
+    assertSame("the state folded from a snapshot and what followed", thawed, this.state);
+    this.#check(decision.entries);
+    return decision;
+  }
+
+  post(body: string, options: PostOptions = {}): readonly Entry[] {
+    return this.do(this.postCommand(body, options));
+  }
+
+  postCommand(body: string, options: PostOptions = {}): Extract<Command, { type: "post" }> {
+    const { message, to } = this.#message(this.state.taskId, this.state.entrypoint, body, options);
+    return {
+      type: "post",
+      message,
+      to,
+      ...(options.resumeFrom !== undefined && { resumeFrom: options.resumeFrom }),
+      ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }),
+      ...(options.contributors !== undefined && { contributors: options.contributors }),
+    };
+  }
+
+  /** The agent takes the head of its mailbox and answers with these calls. */
+  turn(agent: string, ...calls: readonly PlannedCall[]): readonly Entry[] {
+    return this.answer(
+      agent,
+      answerOf(calls, () => this.ids.uuid()),
+    );
+  }
+
+  answer(agent: string, answer: AgentAnswer): readonly Entry[] {
+    return this.do({ type: "answer", agent, took: [this.head(agent)], answer });
+  }
+
+  say(agent: string, text: string): readonly Entry[] {
+    return this.answer(agent, { text, calls: [] });
+  }
+
+  failTurn(agent: string, message = "it broke"): readonly Entry[] {
+    return this.do({ type: "fail_turn", agent, took: [this.head(agent)], code: "agent_error", message });
+  }
+
+  /** The action of this agent that is under way has finished. */
+  finish(agent: string, content = "done", ok = true): readonly Entry[] {
+    const running = this.agent(agent).turn?.running;
+    if (running === undefined) throw new Error(`agent '${agent}' runs no action`);
+    return this.do({ type: "finish_action", agent, callId: running.call.id, ok, content });
+  }
+
+  cancel(): readonly Entry[] {
+    return this.do({ type: "cancel", by: this.state.owner });
+  }
+
+  manualStep(agent: string, payload: string, reply: ManualReply): readonly Entry[] {
+    return this.do({ type: "manual_step", agent, payload, reply });
+  }
+
+  /** The swarm is another one from now on. */
+  redefine(definition: SwarmDefinition): readonly Entry[] {
+    this.rules = rulesFor(definition, this.#limits);
+    return this.do({ type: "redefine" });
+  }
+
+  agent(name: string): AgentState {
+    const agent = this.state.agents.get(name);
+    if (agent === undefined) throw new Error(`agent '${name}' has no part in the task`);
+    return agent;
+  }
+
+  head(agent: string): number {
+    const head = this.state.agents.get(agent)?.mailbox[0];
+    if (head === undefined) throw new Error(`no mail waits for agent '${agent}'`);
+    return head.number;
+  }
+
+  /** Subject and body of what waits for an agent, first the next. */
+  waiting(agent: string): string[] {
+    return (this.state.agents.get(agent)?.mailbox ?? []).map(({ message }) => brief(message));
+  }
+
+  /** Content of the results in an agent's memory. */
+  results(agent: string): string[] {
+    return this.agent(agent).history.flatMap((item) =>
+      item.kind === "result" ? [`${item.ok ? "ok" : "error"} ${item.name}: ${item.content}`] : [],
+    );
+  }
+
+  kinds(entries: readonly Entry[] = this.entries): EntryKind[] {
+    return entries.map((entry) => entry.t);
+  }
+
+  #moment(): Moment {
+    return { at: this.at, timestamp: new Date(this.at).toISOString(), id: () => this.ids.uuid() };
+  }
+
+  #message(
+    taskId: string,
+    entrypoint: string,
+    body: string,
+    options: PostOptions,
+  ): { message: MAILMessage; to: readonly string[] } {
+    const common = {
+      id: this.ids.uuid(),
+      timestamp: new Date(this.at).toISOString(),
+      taskId,
+      sender: options.sender ?? ({ address_type: "user", address: "ulla" } as const),
+      subject: "task",
+      body,
+    };
+    switch (options.type ?? "request") {
+      case "request": {
+        const [to = entrypoint] = options.to ?? [];
+        return { message: buildRequest({ ...common, recipient: createAgentAddress(to) }), to: [to] };
+      }
+      case "interrupt": {
+        const to = options.to ?? [entrypoint];
+        return { message: buildInterrupt({ ...common, recipients: to.map(createAgentAddress) }), to };
+      }
+      case "broadcast":
+        return { message: buildBroadcast(common), to: options.to ?? [...this.rules.agents.keys()] };
+    }
+  }
+
+  #check(entries: readonly Entry[]): void {
+    this.entries.push(...entries);
+    const problems = problemsOf(readBack(entries));
+    if (problems.length > 0) throw new Error(`against the published schemas: ${problems.join("; ")}`);
+    assertSame("the state folded from the journal", this.#replayed, this.state);
+    this.#ledger.add(entries);
+    this.#ledger.agreesWith(this.state);
+    mailboxesAreInOrder(this.state);
+    callsHaveOneResult(this.state);
+    nobodyIsReachedOutside(entries, this.rules);
+    roundsEndOnce(this.entries);
+  }
+}
+
+export function brief(message: MAILMessage): string {
+  return `${message.message.subject}: ${message.message.body}`;
+}
+
+/** Two states are the same if they say the same: a field without a value and a missing one are alike. */
+function assertSame(what: string, replayed: TaskState, state: TaskState): void {
+  const [one, other] = [canonical(replayed), canonical(state)];
+  if (one !== other) throw new Error(`${what} is another one:\n${one}\n${other}`);
+}
+
+function canonical(state: TaskState): string {
+  return JSON.stringify(state, (_, value: unknown) => {
+    if (value instanceof Map) return [...value];
+    if (value instanceof Set) return [...value];
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}
+
+function readBack(entries: readonly Entry[]): Entry[] {
+  return JSON.parse(JSON.stringify(entries));
+}
