@@ -1,0 +1,368 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Story } from "../../test/swarms/turn.js";
+import type { SwarmDefinition } from "../engine/definition.js";
+import { type Problem, SwarmFileError } from "../mail/swarm-file/problems.js";
+import { type LoadOptions, loadSwarm, loadSwarms, loadSwarmsFromText } from "./load.js";
+
+type Json = Record<string, unknown>;
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "mailroom-load-"));
+  await writeFile(
+    join(directory, "code.mjs"),
+    `export const factory = (wiring) => (mail) => mail.complete(JSON.stringify({ name: wiring.name, params: wiring.params,
+       tools: wiring.tools.map((tool) => tool.name), excludeTools: wiring.excludeTools }));
+     export const agent = { greeting: "hello", run(mail) { mail.complete(this.greeting); } };
+     export const add = ({ a, b }) => a + b;
+     export const number = 5;
+     export default () => (mail) => mail.complete("default");`,
+  );
+  await writeFile(
+    join(directory, "typed.mts"),
+    `import type { Mail } from "nowhere";
+     export const agent = { run(mail: Mail): void { mail.complete("typed"); } };`,
+  );
+  await writeFile(join(directory, "broken.mjs"), "throw new Error('boom at import')");
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+function solo(changes: Json = {}, swarm: Json = {}): Json {
+  const agent = {
+    name: "me",
+    comm_targets: [],
+    enable_entrypoint: true,
+    can_complete_tasks: true,
+    ...changes,
+  };
+  return { name: "solo", version: "1.0.0", entrypoint: "me", agents: [agent], ...swarm };
+}
+
+function load(swarm: Json, options: LoadOptions = {}) {
+  return loadSwarmsFromText(JSON.stringify([swarm]), { ...options, directory });
+}
+
+async function problemsOf(work: Promise<unknown>): Promise<readonly Problem[]> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof SwarmFileError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+/** What the swarm's agent completes a user's request with. */
+async function say(definition: SwarmDefinition | undefined): Promise<unknown> {
+  const mind = definition?.agents[0]?.mind;
+  if (mind?.kind !== "local") throw new Error("there is no local agent");
+  const { calls } = await mind.run(new Story().gets({ from: "ann", fromType: "user" }).turn());
+  return calls[0]?.args.finish_message;
+}
+
+describe("module references", () => {
+  it("to a factory get the wiring of the agent", async () => {
+    const [loaded] = await load(
+      solo(
+        {
+          factory: "module:./code.mjs#factory",
+          agent_params: { a: 1 },
+          actions: ["add"],
+          exclude_tools: ["help"],
+        },
+        {
+          actions: [
+            {
+              name: "add",
+              description: "Adds.",
+              parameters: { type: "object" },
+              function: "module:./code.mjs#add",
+            },
+          ],
+          exclude_tools: ["help", "send_broadcast"],
+        },
+      ),
+    );
+    expect(JSON.parse(String(await say(loaded?.definition)))).toEqual({
+      name: "me",
+      params: { a: 1 },
+      tools: ["add"],
+      excludeTools: ["help", "send_broadcast"],
+    });
+    const add = loaded?.definition.actions[0];
+    expect(add?.run({ a: 2, b: 3 }, Object({}))).toBe(5);
+  });
+
+  it.each([
+    ["an agent object", "module:./code.mjs#agent", "hello"],
+    ["the default export", "module:./code.mjs", "default"],
+    ["TypeScript", "module:./typed.mts#agent", "typed"],
+  ])("may lead to %s", async (_, factory, words) => {
+    const [loaded] = await load(solo({ factory }));
+    expect(await say(loaded?.definition)).toBe(words);
+  });
+
+  it.each([
+    ["module:./code.mjs#factry", /no export 'factry'/, /did you mean 'factory'/],
+    ["module:./cod.mjs#factory", /there is no file/, /relative to the swarm file/],
+    ["module:./typed.mjs#agent", /there is no file/, /typed\.mts/],
+    ["module:./broken.mjs#agent", /boom at import/, undefined],
+    ["module:./code.mjs#number", /neither a factory nor an agent/, /\{ run\(mail\)/],
+    ["module:no-such-package#x", /no package 'no-such-package'/, /install it/],
+    ["./code.mjs#factory", /is not a reference/, /did you mean 'module:\.\/code\.mjs#factory'/],
+    ["module:#x", /incomplete/, undefined],
+  ])("%s is explained", async (factory, message, hint) => {
+    const [problem, ...rest] = await problemsOf(load(solo({ factory })));
+    expect(rest).toEqual([]);
+    expect(problem).toMatchObject({ path: "swarms[0].agents[0].factory", line: 1 });
+    expect(problem?.message).toMatch(message);
+    if (hint !== undefined) expect(problem?.hint).toMatch(hint);
+  });
+
+  it("can be refused altogether", async () => {
+    const problems = await problemsOf(load(solo({ factory: "module:./code.mjs#agent" }), { modules: false }));
+    expect(problems).toMatchObject([{ message: expect.stringContaining("may not be loaded") }]);
+  });
+});
+
+describe("built-in agents", () => {
+  it("follow their script", async () => {
+    const rules = [{ do: [{ task_complete: "by the book" }] }];
+    for (const factory of ["mail:scripted", "mail:agent", "mail:supervisor"]) {
+      const [loaded] = await load(solo({ factory, agent_params: { rules } }));
+      expect(await say(loaded?.definition)).toBe("by the book");
+    }
+  });
+
+  it("have mistakes in their script shown in place", async () => {
+    const rules = [{ do: [{ task_complet: "x" }] }];
+    const text = JSON.stringify([solo({ factory: "mail:scripted", agent_params: { rules } })], null, 1);
+    const [problem] = await problemsOf(loadSwarmsFromText(text));
+    expect(problem).toMatchObject({
+      path: "swarms[0].agents[0].agent_params.rules[0].do[0].task_complet",
+      hint: "did you mean 'task_complete'?",
+    });
+    expect(text.split("\n")[(problem?.line ?? 0) - 1]).toContain("task_complet");
+  });
+
+  it("say what is missing when they need a model", async () => {
+    const problems = await problemsOf(load(solo({ factory: "mail:agent", agent_params: { llm: "x/y" } })));
+    expect(problems).toMatchObject(
+      [{ path: "swarms[0].agents[0].factory", message: /needs a model/ }].map(anyMessage),
+    );
+  });
+
+  it("are known by name", async () => {
+    const problems = await problemsOf(load(solo({ factory: "mail:scriptd" })));
+    expect(problems).toMatchObject([{ hint: "did you mean 'scripted'?" }]);
+  });
+
+  it("can be added by whoever loads the file", async () => {
+    const builtins = { agents: { agent: () => () => "from a model" }, actions: {} };
+    const [loaded] = await load(solo({ factory: "mail:agent", agent_params: { llm: "x/y" } }), { builtins });
+    expect(loaded?.definition.agents).toHaveLength(1);
+  });
+});
+
+function anyMessage({ message, ...rest }: { message: RegExp; path: string }) {
+  return { ...rest, message: expect.stringMatching(message) };
+}
+
+describe("files of the reference implementation", () => {
+  const python = (path: string) => `python::mail.${path}`;
+  const file = [
+    {
+      name: "example",
+      version: "1.1.0",
+      entrypoint: "supervisor",
+      agents: [
+        {
+          name: "supervisor",
+          factory: python("factories.supervisor:LiteLLMSupervisorFunction"),
+          comm_targets: ["weather", "math"],
+          enable_entrypoint: true,
+          can_complete_tasks: true,
+          agent_params: { llm: "some/model", system: python("examples.supervisor.prompts:SYSPROMPT") },
+        },
+        {
+          name: "weather",
+          factory: python("examples.weather_dummy.agent:LiteLLMWeatherFunction"),
+          comm_targets: ["supervisor", "math"],
+          actions: ["get_weather_forecast"],
+          agent_params: { llm: "some/model", system: python("examples.weather_dummy.prompts:SYSPROMPT") },
+        },
+        {
+          name: "math",
+          factory: "mail.examples.math_dummy.agent:factory_math_dummy",
+          comm_targets: ["supervisor", "weather"],
+          actions: ["calculate_expression"],
+          agent_params: {},
+        },
+      ],
+      actions: [
+        {
+          name: "get_weather_forecast",
+          description: "Forecast",
+          parameters: { type: "object", properties: { location: { type: "string" } } },
+          function: python("examples.weather_dummy.actions:get_weather_forecast"),
+        },
+      ],
+      action_imports: [python("examples.math_dummy.actions:calculate_expression")],
+    },
+  ];
+
+  it("load, with a warning for what has no effect", async () => {
+    const [loaded] = await loadSwarmsFromText(JSON.stringify(file));
+    expect(loaded?.definition.agents.map(({ mind }) => mind.kind)).toEqual(["local", "local", "local"]);
+    expect(loaded?.definition.actions.map(({ name }) => name)).toEqual([
+      "get_weather_forecast",
+      "calculate_expression",
+    ]);
+    expect(loaded?.warnings.map(({ path }) => path)).toContain("swarms[0].agents[1].agent_params.llm");
+  });
+
+  it("hold the arguments against the file's schema and the action's own", async () => {
+    const [loaded] = await loadSwarmsFromText(JSON.stringify(file));
+    const forecast = loaded?.definition.actions[0];
+    expect(await forecast?.check({ location: 5 })).toMatchObject({ ok: false });
+    await expect(async () => forecast?.run({ days_ahead: 1 }, Object({}))).rejects.toThrow(/^location: /);
+    expect(await forecast?.run({ location: "Kyoto", days_ahead: 1 }, Object({}))).toMatch(
+      /^Kyoto on .*simulated/,
+    );
+  });
+
+  it("with other Python code say what to write instead", async () => {
+    const problems = await problemsOf(load(solo({ factory: "python::my.agents:Clever" })));
+    expect(problems).toMatchObject([
+      {
+        message: expect.stringContaining("cannot run here"),
+        hint: expect.stringContaining("module:./file.js#export"),
+      },
+    ]);
+    const prompt = solo({
+      factory: "module:./code.mjs#factory",
+      agent_params: { deep: ["python::my.prompts:X"] },
+    });
+    expect(await problemsOf(load(prompt))).toMatchObject([
+      { path: "swarms[0].agents[0].agent_params.deep[0]" },
+    ]);
+  });
+});
+
+describe("url references", () => {
+  let url: string;
+  let host: string;
+  const server = createServer((request, response) => {
+    const path = new URL(request.url ?? "/", "http://x").pathname;
+    if (path === "/prompt.json") response.end('{ "be": "kind" }');
+    else if (path === "/moved") response.writeHead(302, { location: "/prompt.json" }).end();
+    else if (path === "/text") response.end("be kind");
+    else if (path === "/large") response.end(JSON.stringify("x".repeat(5000)));
+    else if (path !== "/silent") response.writeHead(404).end();
+  });
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    if (address === null || typeof address === "string") throw new Error("it does not listen on a port");
+    host = `127.0.0.1:${address.port}`;
+    url = `url::http://${host}`;
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const withSystem = (system: string): Json =>
+    solo({ factory: "module:./code.mjs#factory", agent_params: { system } });
+
+  it("become the text of the document", async () => {
+    const [loaded] = await load(withSystem(`${url}/prompt.json`), { urls: { allowedHosts: [host] } });
+    expect(JSON.parse(String(await say(loaded?.definition)))).toMatchObject({
+      params: { system: '{"be":"kind"}' },
+    });
+  });
+
+  it("are fetched from nowhere unless allowed", async () => {
+    const problems = await problemsOf(load(withSystem(`${url}/prompt.json?token=secret`)));
+    expect(problems).toMatchObject([
+      {
+        path: "swarms[0].agents[0].agent_params.system",
+        hint: expect.stringContaining(`allowedHosts: ["${host}"]`),
+      },
+    ]);
+    expect(JSON.stringify(problems)).not.toContain("secret");
+  });
+
+  it.each([
+    ["/moved", /status 302/],
+    ["/missing", /status 404/],
+    ["/text", /did not answer with JSON/],
+    ["/large", /larger than 1000 bytes/],
+    ["/silent", /no answer within 200 ms/],
+  ])("%s is an error, never a text", async (path, message) => {
+    const urls = { allowedHosts: [host], sizeLimit: 1000, timeLimit: 200 };
+    const problems = await problemsOf(load(withSystem(`${url}${path}`), { urls }));
+    expect(problems).toMatchObject([{ message: expect.stringMatching(message) }]);
+  });
+
+  it("must be http and carry no password", async () => {
+    expect(await problemsOf(load(withSystem("url::file:///etc/passwd")))).toHaveLength(1);
+    expect(await problemsOf(load(withSystem("url::https://a:b@example.org/")))).toHaveLength(1);
+  });
+});
+
+describe("loading a file", () => {
+  it("gives its swarms, one of them, or every problem of all of them", async () => {
+    const agent = { factory: "module:./code.mjs#agent" };
+    const file = join(directory, "swarms.json");
+    await writeFile(
+      file,
+      JSON.stringify([solo(agent, { name: "one" }), solo({ factory: "mail:nothing" }, { name: "two" })]),
+    );
+    expect((await loadSwarm(file, "one")).definition.name).toBe("one");
+    expect(await problemsOf(loadSwarm(file))).toMatchObject([{ hint: "say which: 'one', 'two'" }]);
+    expect(await problemsOf(loadSwarm(file, "on"))).toMatchObject([{ hint: "did you mean 'one'?" }]);
+    expect(await problemsOf(loadSwarms(file))).toMatchObject([{ path: "swarms[1].agents[0].factory" }]);
+    expect(await problemsOf(loadSwarms(join(directory, "none.json")))).toMatchObject([
+      { message: expect.stringContaining("cannot be read") },
+    ]);
+  });
+
+  it("reports what is wrong with references and with the swarm together, in the order of the file", async () => {
+    const text = JSON.stringify(
+      [
+        solo(
+          { factory: "mail:nothing", actions: ["fly"] },
+          { entrypoint: "you", action_imports: ["mail:nothing"] },
+        ),
+      ],
+      null,
+      1,
+    );
+    const problems = await problemsOf(loadSwarmsFromText(text));
+    expect(problems.map(({ path }) => path)).toEqual([
+      "swarms[0].entrypoint",
+      "swarms[0].agents[0].factory",
+      "swarms[0].action_imports[0]",
+    ]);
+  });
+
+  it("takes factory and parameters into the hash", async () => {
+    const hashOf = async (params: Json) =>
+      (await load(solo({ factory: "module:./code.mjs#factory", agent_params: params })))[0]?.definition.hash;
+    expect(await hashOf({ a: 1, b: 2 })).toBe(await hashOf({ b: 2, a: 1 }));
+    expect(await hashOf({ a: 1 })).not.toBe(await hashOf({ a: 2 }));
+  });
+
+  it("finds the actions that a file imports", async () => {
+    const swarm = solo(
+      { factory: "module:./code.mjs#agent", actions: ["calculate", "fly"] },
+      { action_imports: ["mail:example/calculate"] },
+    );
+    expect(await problemsOf(load(swarm))).toMatchObject([{ path: "swarms[0].agents[0].actions[1]" }]);
+  });
+});

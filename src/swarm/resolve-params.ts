@@ -1,0 +1,48 @@
+/** Follows the references inside `agent_params`: texts that begin with `url::` or `python::`. */
+import { isRecord } from "../mail/record.js";
+import type { Finding, PathSegment } from "../mail/swarm-file/problems.js";
+import { examplePrompt, isExampleName } from "./bundled/agents.js";
+import { PYTHON_PROMPTS, pythonName } from "./python-references.js";
+import { BadReferenceError } from "./references.js";
+import { attempt, own, type Resolver } from "./resolver.js";
+import { fetchReference, isUrlReference } from "./urls.js";
+
+type Params = Readonly<Record<string, unknown>>;
+
+/** The parameters with every reference in them resolved; for each that could not be there is a finding. */
+export async function resolveParams(
+  params: Params,
+  at: readonly PathSegment[],
+  resolver: Resolver,
+  errors: Finding[],
+): Promise<Params> {
+  const visit = async (value: unknown, place: readonly PathSegment[]): Promise<unknown> => {
+    if (typeof value === "string") {
+      return (await attempt(place, errors, () => resolveText(value, resolver))) ?? value;
+    }
+    if (Array.isArray(value)) return Promise.all(value.map((item, index) => visit(item, [...place, index])));
+    return isRecord(value) ? visitRecord(value, place) : value;
+  };
+  const visitRecord = async (record: Params, place: readonly PathSegment[]): Promise<Params> => {
+    const entries = Object.entries(record).map(async ([key, item]) => [
+      key,
+      await visit(item, [...place, key]),
+    ]);
+    return Object.fromEntries(await Promise.all(entries));
+  };
+  return visitRecord(params, at);
+}
+
+async function resolveText(text: string, resolver: Resolver): Promise<string> {
+  if (isUrlReference(text)) return fetchReference(text, resolver.urls);
+  if (!text.startsWith("python::")) return text;
+  const example = exampleOfPrompt(text);
+  if (example !== undefined && isExampleName(example)) return examplePrompt(example);
+  throw new BadReferenceError(`'${text}' is Python code, which cannot run here`, "write the text itself");
+}
+
+/** The bundled example that a prompt of the reference implementation belongs to. */
+export function exampleOfPrompt(system: unknown): string | undefined {
+  const python = typeof system === "string" ? pythonName(system) : undefined;
+  return python === undefined ? undefined : own(PYTHON_PROMPTS, python);
+}
