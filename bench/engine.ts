@@ -1,0 +1,287 @@
+/** The engine: messages, tasks, latency, start-up, recovery, memory, and what a large store costs. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { AgentAnswer, AgentFunction } from "../src/engine/agent.js";
+import type { SwarmDefinition } from "../src/engine/definition.js";
+import { type Durability, defineSwarm, Mailroom } from "../src/index.js";
+import { openSqliteStore } from "../src/store/index.js";
+import { percentile, Report } from "./report.js";
+
+const report = new Report("engine");
+const QUICK = process.argv.includes("--quick");
+const LIMITS = { turns: 1024, turnsPerInstance: 1024 } as const;
+
+let calls = 0;
+const call = (name: string, args: Record<string, unknown>): AgentAnswer => ({
+  calls: [{ id: `c${++calls}`, name, args }],
+});
+
+function agent(name: string, commTargets: string[], canCompleteTasks: boolean, run: AgentFunction) {
+  return {
+    name,
+    commTargets,
+    canCompleteTasks,
+    enableEntrypoint: canCompleteTasks,
+    enableInterswarm: false,
+    toolFormat: "responses" as const,
+    actions: [],
+    excludeTools: [],
+    mind: { kind: "local" as const, run },
+  };
+}
+
+/** Two agents that count, each hop a message; the body is the number, so that no two messages are alike. */
+function pingPong(hops: number): SwarmDefinition {
+  const player =
+    (other: string, tool: string): AgentFunction =>
+    ({ messages: [{ message }] }) => {
+      const count = Number(message.body);
+      if (tool === "send_request" && count >= hops)
+        return call("task_complete", { finish_message: message.body });
+      return call(tool, { target: other, subject: "count", body: String(count + 1) });
+    };
+  return defineSwarm({
+    name: "pingpong",
+    agents: [
+      agent("ping", ["pong"], true, player("pong", "send_request")),
+      agent("pong", ["ping"], false, player("ping", "send_response")),
+    ],
+  });
+}
+
+/** supervisor → weather → supervisor → complete. */
+function threeHops(): SwarmDefinition {
+  return defineSwarm({
+    name: "threehops",
+    agents: [
+      agent("supervisor", ["weather"], true, ({ messages: [{ msg_type, message }] }) =>
+        msg_type === "response"
+          ? call("task_complete", { finish_message: message.body })
+          : call("send_request", { target: "weather", subject: "Forecast", body: message.body }),
+      ),
+      agent("weather", ["supervisor"], false, () =>
+        call("send_response", { target: "supervisor", subject: "Re: Forecast", body: "sunny, 21 °C" }),
+      ),
+    ],
+  });
+}
+
+async function withMailroom<T>(
+  swarm: SwarmDefinition,
+  durability: Durability,
+  use: (mailroom: Mailroom, directory: string) => Promise<T>,
+  directory = mkdtempSync(join(tmpdir(), "mailroom-bench-")),
+): Promise<T> {
+  const mailroom = await Mailroom.open({ swarm, data: directory, durability, limits: LIMITS });
+  try {
+    return await use(mailroom, directory);
+  } finally {
+    await mailroom.close();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+const seconds = async (work: () => Promise<unknown>): Promise<number> => {
+  const start = performance.now();
+  await work();
+  return (performance.now() - start) / 1000;
+};
+
+/** Durable commits of one row, one after the other, by the same store with the same rows. */
+async function singleCommits(durability: Durability, count: number): Promise<number> {
+  const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
+  const store = await openSqliteStore({ directory, durability });
+  const data = JSON.stringify("x".repeat(800));
+  const journal = "01900000-0000-7000-8000-000000000000";
+  const took = await seconds(async () => {
+    for (let expected = 0; expected < count; expected++) {
+      await store.commit({ appends: [{ journal, expected, count: 1, data }] });
+    }
+  });
+  await store.close();
+  rmSync(directory, { recursive: true, force: true });
+  return count / took;
+}
+
+async function messagesPerSecond(tasks: number, hops: number, durability: Durability): Promise<number> {
+  return withMailroom(pingPong(hops), durability, async (mailroom) => {
+    const took = await seconds(() =>
+      Promise.all(Array.from({ length: tasks }, (_, n) => mailroom.user(`user-${n % 16}`).ask("0"))),
+    );
+    return (tasks * hops) / took;
+  });
+}
+
+async function speed(): Promise<void> {
+  for (const durability of ["fsync", "fast"] as const) {
+    const where = { store: "sqlite", durability };
+    const hops = durability === "fsync" ? 2_000 : 10_000;
+    // Before and after, because a shared disk changes its mind.
+    const before = await singleCommits(durability, hops);
+    const alone = await messagesPerSecond(1, hops, durability);
+    const after = await singleCommits(durability, hops);
+    const bare = (before + after) / 2;
+    report.add({ ...where, what: "single-row commits, one after the other", value: bare, unit: "/s" });
+    const share = `${Math.round((100 * alone) / bare)} % of single-row commits`;
+    report.add({ ...where, what: "messages, ping-pong in 1 task", value: alone, unit: "/s", note: share });
+    for (const tasks of [64, 256]) {
+      const value = await messagesPerSecond(tasks, QUICK ? 200 : 800, durability);
+      report.add({ ...where, what: `messages, ping-pong over ${tasks} tasks`, value, unit: "/s" });
+    }
+    await taskSpeed(durability);
+  }
+}
+
+async function taskSpeed(durability: Durability): Promise<void> {
+  const where = { store: "sqlite", durability };
+  await withMailroom(threeHops(), durability, async (mailroom) => {
+    const count = QUICK ? 2_000 : 20_000;
+    for (const atOnce of [1, 64]) {
+      const total = atOnce === 1 ? count / 20 : count;
+      const latencies: number[] = [];
+      let left = total;
+      const worker = async (n: number) => {
+        const user = mailroom.user(`user-${n}`);
+        while (left-- > 0) {
+          const start = performance.now();
+          await user.ask("What is the weather in Tokyo?");
+          latencies.push(performance.now() - start);
+        }
+      };
+      const took = await seconds(() => Promise.all(Array.from({ length: atOnce }, (_, n) => worker(n))));
+      latencies.sort((a, b) => a - b);
+      const what = `three-hop tasks, ${atOnce} at once`;
+      report.add({ ...where, what, value: latencies.length / took, unit: "tasks/s" });
+      report.add({
+        ...where,
+        what: `${what}: post to answer, p50`,
+        value: percentile(latencies, 0.5),
+        unit: "ms",
+      });
+      report.add({
+        ...where,
+        what: `${what}: post to answer, p99`,
+        value: percentile(latencies, 0.99),
+        unit: "ms",
+      });
+    }
+  });
+}
+
+/** A process that imports the library, opens an empty mailroom and answers one task. */
+function startUp(): void {
+  const script = fileURLToPath(new URL("./start-up.js", import.meta.url));
+  const times = Array.from({ length: 7 }, () => {
+    const start = performance.now();
+    const { status, stderr } = spawnSync(process.execPath, [script], { encoding: "utf8" });
+    if (status !== 0) throw new Error(stderr);
+    return performance.now() - start;
+  }).sort((a, b) => a - b);
+  const where = { store: "sqlite", durability: "fsync" };
+  report.add({
+    ...where,
+    what: "process start to first answer, median",
+    value: percentile(times, 0.5),
+    unit: "ms",
+  });
+}
+
+async function recovery(): Promise<void> {
+  const count = QUICK ? 1_000 : 10_000;
+  const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
+  const never: AgentFunction = () => new Promise(() => {});
+  const stuck = defineSwarm({ name: "threehops", agents: [agent("supervisor", [], true, never)] });
+  const first = await Mailroom.open({ swarm: stuck, data: directory });
+  for (let done = 0; done < count; done += 500) {
+    await Promise.all(Array.from({ length: 500 }, () => first.user("ann").post("What is the weather?")));
+  }
+  await first.close({ grace: 0 });
+  const done = defineSwarm({
+    name: "threehops",
+    agents: [agent("supervisor", [], true, () => call("task_complete", { finish_message: "done" }))],
+  });
+  let mailroom: Mailroom | undefined;
+  const opened = await seconds(async () => {
+    mailroom = await Mailroom.open({ swarm: done, data: directory, limits: LIMITS });
+  });
+  const where = { store: "sqlite", durability: "fsync" };
+  report.add({
+    ...where,
+    what: `recovery of ${count.toLocaleString("en")} unfinished tasks`,
+    value: opened * 1000,
+    unit: "ms",
+  });
+  await mailroom?.close();
+  rmSync(directory, { recursive: true, force: true });
+}
+
+async function memory(): Promise<void> {
+  const where = { store: "sqlite", durability: "fast" };
+  const rss = () => {
+    globalThis.gc?.();
+    return process.memoryUsage().rss / 2 ** 20;
+  };
+  await withMailroom(threeHops(), "fast", async (mailroom) => {
+    let done = 0;
+    for (const goal of QUICK ? [0, 1_000, 10_000] : [0, 10_000, 100_000]) {
+      while (done < goal) {
+        const batch = Math.min(500, goal - done);
+        await Promise.all(
+          Array.from({ length: batch }, (_, n) => mailroom.user(`user-${n}`).ask("weather?")),
+        );
+        done += batch;
+      }
+      const what = `resident memory after ${goal.toLocaleString("en")} completed tasks`;
+      report.add({
+        ...where,
+        what,
+        value: rss(),
+        unit: "MB",
+        note: `${mailroom.runtime.figures.liveTasks} in memory`,
+      });
+    }
+  });
+}
+
+async function largeStore(): Promise<void> {
+  const large = QUICK ? 50_000 : 1_000_000;
+  const where = { store: "sqlite", durability: "fsync" };
+  await withMailroom(pingPong(100), "fsync", async (mailroom) => {
+    let stored = 0;
+    const run = async (messages: number) => {
+      const tasks = Math.ceil(messages / 100);
+      for (let n = 0; n < tasks; n += 256) {
+        const batch = Math.min(256, tasks - n);
+        await Promise.all(Array.from({ length: batch }, (_, k) => mailroom.user(`user-${k}`).ask("0")));
+      }
+      stored += tasks * 100;
+    };
+    const measure = async (): Promise<number> => {
+      const rates: number[] = [];
+      for (let round = 0; round < 3; round++) rates.push(25_600 / (await seconds(() => run(25_600))));
+      return Math.max(...rates);
+    };
+    await run(1_000);
+    const small = await measure();
+    report.add({ ...where, what: "messages over 256 tasks, 1,000 stored before", value: small, unit: "/s" });
+    await run(large - stored);
+    const big = await measure();
+    report.add({
+      ...where,
+      what: `messages over 256 tasks, ${large.toLocaleString("en")} stored before`,
+      value: big,
+      unit: "/s",
+      note: `${Math.round((100 * big) / small)} % of that with few`,
+    });
+  });
+}
+
+await speed();
+startUp();
+await recovery();
+await memory();
+await largeStore();
+report.write();

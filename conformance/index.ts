@@ -1,0 +1,5 @@
+import { MAIL_REQUIREMENTS } from "./mail.js";
+import type { Requirement } from "./requirement.js";
+
+/** Every rule that Mailroom answers for. */
+export const REQUIREMENTS: readonly Requirement[] = [...MAIL_REQUIREMENTS];

@@ -1,0 +1,217 @@
+/**
+ * Writes the journals of `test/corpus/v<n>`: what this version writes must load in every later one.
+ *
+ *   npx tsx scripts/corpus.ts            writes files that are not there yet
+ *   npx tsx scripts/corpus.ts --rewrite  writes all of them again; never for a version that was released
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { JOURNAL_VERSION } from "../src/engine/entries.js";
+import { CORPUS, summaryOf } from "../test/corpus/journals.js";
+import {
+  acknowledge,
+  act,
+  ask,
+  broadcast,
+  complete,
+  help,
+  ignore,
+  interrupt,
+  respond,
+  wait,
+} from "../test/kit/answers.js";
+import { action, agent, office, swarm } from "../test/kit/swarms.js";
+import { TestTask } from "../test/kit/test-task.js";
+
+const tools = { actions: [action("look_up"), action("approve")], breakpoints: ["approve"] };
+
+const SCENARIOS: Readonly<Record<string, () => TestTask>> = {
+  /** Requests, an action, a wait, the end, and another round. */
+  rounds() {
+    const task = new TestTask(office(tools), { body: "What is the weather like?" });
+    task.turn("boss", ask("ann", "the weather, please"), ask("bob", "and the news"), wait("both"));
+    task.turn("ann", act("look_up", { city: "Bern" }));
+    task.finish("ann", "sunny");
+    task.turn("ann", respond("boss", "it is sunny"));
+    task.turn("boss", wait());
+    task.turn("bob", respond("boss", "no news"));
+    task.turn("boss", complete("Sunny, and no news."));
+    task.post("And tomorrow?", { maxSteps: 5 });
+    task.turn("boss", help());
+    task.turn("boss", complete("I do not know."));
+    return task;
+  },
+  /** Calls that wait for a person: answered once, then not. */
+  breakpoints() {
+    const task = new TestTask(office(tools), { body: "Buy it." });
+    task.turn("boss", act("look_up"), act("approve", { price: 3 }));
+    task.finish("boss", "it costs 3");
+    task.do({ type: "answer_breakpoint", results: { content: "yes" } });
+    task.turn("boss", ask("ann", "buy it"), wait());
+    task.turn("ann", act("approve", { price: 3 }));
+    task.post("Leave it.");
+    return task;
+  },
+  /** An agent fails, is recovered too often, and fails the task; the user tries again. */
+  failures() {
+    const task = new TestTask(office(tools), { body: "Try." });
+    task.turn("boss", ask("ann", "try"), ask("nobody", "try"), act("unknown"));
+    task.failTurn("ann", "out of order");
+    for (const _ of [1, 2, 3]) task.do({ type: "recover", agent: "boss", took: [task.head("boss")] });
+    task.post("Try again.");
+    return task;
+  },
+  /** Cancelled while an action runs, and gone on with. */
+  cancelled() {
+    const task = new TestTask(office(tools), { body: "Look around." });
+    task.turn("boss", ask("bob", "look around"), act("look_up"), act("look_up"));
+    task.do({ type: "restart_action", agent: "boss", callId: runningCall(task, "boss") });
+    task.cancel();
+    task.do({
+      type: "finish_action",
+      agent: "boss",
+      callId: runningCall(task, "boss"),
+      ok: false,
+      content: "outcome unknown: the task was cancelled while the action ran",
+      unknown: true,
+    });
+    task.post("Once more.");
+    return task;
+  },
+  /** The limit of steps, and the last turn. */
+  steps() {
+    const task = new TestTask(office(), { body: "Talk.", maxSteps: 2 });
+    task.turn("boss", ask("ann", "one"), wait());
+    task.turn("ann", respond("boss", "two"));
+    task.turn("boss", ask("ann", "three"));
+    return task;
+  },
+  /** Nobody does anything any more. */
+  idle() {
+    const task = new TestTask(office(), { body: "Wait." });
+    task.turn("boss", broadcast("hello"));
+    task.turn("ann", acknowledge());
+    task.turn("bob", ignore());
+    task.turn("boss", ask("bob", "anything?"), interrupt("bob", "stop"));
+    task.say("bob", "I have stopped.");
+    task.turn("bob", respond("boss", "nothing"));
+    task.turn("boss", wait());
+    task.turn("boss", broadcast("good night"));
+    for (const name of ["ann", "bob"]) task.turn(name, acknowledge());
+    return task;
+  },
+  /** Agents in other processes and other swarms. */
+  elsewhere() {
+    const task = new TestTask(
+      swarm([
+        agent("boss", {
+          targets: ["far", "ann@north", "eve@south"],
+          supervisor: true,
+          entrypoint: true,
+          interswarm: true,
+        }),
+        agent("far", { targets: ["boss"], remote: true }),
+      ]),
+      { body: "Ask everybody." },
+    );
+    task.turn("boss", ask("far", "you?"), ask("ann@north", "you?"), ask("eve@south", "you?"), wait());
+    task.do({ type: "lend", agent: "far" });
+    task.do({
+      type: "release",
+      agent: "far",
+      messageId: messageAt(task, "far"),
+      attempt: 1,
+    });
+    task.do({ type: "lend", agent: "far" });
+    task.do({
+      type: "answer_lent",
+      agent: "far",
+      messageId: messageAt(task, "far"),
+      attempt: 2,
+      answer: {
+        calls: [{ id: "far-1", name: "send_response", args: { target: "boss", subject: "me", body: "yes" } }],
+      },
+    });
+    const [north, south] = task.state.outbound;
+    if (north === undefined || south === undefined) throw new Error("nothing is on its way to other swarms");
+    task.do({
+      type: "carried",
+      messageId: north.message.id,
+      swarm: "north",
+      ok: true,
+      contributors: ["swarm:north@north"],
+    });
+    task.do({ type: "carried", messageId: south.message.id, swarm: "south", ok: false, reason: "refused" });
+    task.do({
+      type: "copy_events",
+      swarm: "north",
+      events: [{ id: "3", event: "agent_input", data: { task_id: task.state.taskId, agent: "ann" } }],
+    });
+    task.post("news from elsewhere", {
+      sender: { address_type: "agent", address: "ann@north" },
+      contributors: ["user:nora@north"],
+    });
+    return task;
+  },
+  /** Memory that is compacted, and a swarm that changes under a running task. */
+  memory() {
+    const task = new TestTask(office(tools), { body: "Remember this." });
+    task.turn("boss", ask("ann", "remember"), ask("bob", "remember"), wait());
+    task.turn("ann", respond("boss", "done"));
+    task.answer("boss", {
+      text: "I am waiting.",
+      reasoning: "One has answered.",
+      calls: [{ id: "boss-wait", name: "await_message", args: {} }],
+      usage: { inputTokens: 10, outputTokens: 2, model: "none" },
+      compaction: { upTo: task.state.number - 1, summary: "ann remembers" },
+    });
+    task.redefine(
+      swarm([agent("boss", { targets: ["ann"], supervisor: true, entrypoint: true }), agent("ann")], {
+        hash: "two",
+      }),
+    );
+    return task;
+  },
+  /** Agents that run only when they are told to. */
+  manual() {
+    const task = new TestTask(office(), { body: "Play.", type: "broadcast", manual: true });
+    task.manualStep("ann", "your move", { type: "broadcast", targets: [] });
+    const { mailbox } = task.agent("ann");
+    task.do({
+      type: "answer",
+      agent: "ann",
+      took: mailbox.map(({ number }) => number),
+      answer: { text: "e4", calls: [] },
+    });
+    task.manualStep("bob", "", { type: "response", targets: ["ann"] });
+    return task;
+  },
+};
+
+function runningCall(task: TestTask, name: string): string {
+  const call = task.agent(name).turn?.running?.call;
+  if (call === undefined) throw new Error(`agent '${name}' runs no action`);
+  return call.id;
+}
+
+function messageAt(task: TestTask, name: string): string {
+  const [head] = task.agent(name).mailbox;
+  if (head === undefined) throw new Error(`no mail waits for agent '${name}'`);
+  return head.message.id;
+}
+
+const folder = join(CORPUS, `v${JOURNAL_VERSION}`);
+const expectedFile = join(folder, "expected.json");
+const rewrite = process.argv.includes("--rewrite");
+mkdirSync(folder, { recursive: true });
+const expected: Record<string, unknown> =
+  existsSync(expectedFile) && !rewrite ? JSON.parse(readFileSync(expectedFile, "utf8")) : {};
+for (const [name, tell] of Object.entries(SCENARIOS)) {
+  const file = join(folder, `${name}.jsonl`);
+  if (existsSync(file) && !rewrite) continue;
+  const task = tell();
+  writeFileSync(file, task.entries.map((entry) => `${JSON.stringify(entry)}\n`).join(""));
+  expected[`${name}.jsonl`] = summaryOf(task.state);
+  console.log(`test/corpus/v${JOURNAL_VERSION}/${name}.jsonl: ${task.entries.length} entries`);
+}
+writeFileSync(expectedFile, `${JSON.stringify(expected, null, 2)}\n`);

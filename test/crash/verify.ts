@@ -1,0 +1,310 @@
+/**
+ * What must be true of a data directory after any number of kills, judged from its journals, from the traces that the
+ * actions left, and from what the child had acknowledged. Returns everything that is not true.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Entry } from "../../src/engine/entries.js";
+import { fold } from "../../src/engine/evolve.js";
+import type { Store, TaskRow } from "../../src/engine/ports.js";
+import { entriesOf, loadTask } from "../../src/engine/runtime/loader.js";
+import { freeze } from "../../src/engine/snapshot.js";
+import type { TaskState } from "../../src/engine/state.js";
+import type { MAILMessage } from "../../src/mail/message.js";
+import { checkMailMessage } from "../../src/mail/validate.js";
+import type { Acknowledgement } from "./acknowledgements.js";
+import type { Effect } from "./effects.js";
+import { IDEMPOTENT_ACTIONS } from "./swarm.js";
+
+export interface Verdict {
+  readonly violations: readonly string[];
+  readonly tasks: number;
+  readonly entries: number;
+  readonly messages: number;
+  readonly actions: number;
+  /** How often each kind of entry was written: a run that never paused proves nothing about pauses. */
+  readonly kinds: Readonly<Record<string, number>>;
+  /** Actions that ran when the process died. */
+  readonly unknownOutcomes: number;
+  readonly repeatedAttempts: number;
+}
+
+interface Evidence {
+  readonly acknowledged: readonly Acknowledgement[];
+  readonly effects: readonly Effect[];
+}
+
+/** A task's journal with its entries at their numbers: entry `n` is at index `n - 1`. */
+interface TaskFile {
+  readonly row: TaskRow;
+  readonly entries: readonly Entry[];
+  readonly state: TaskState;
+}
+
+export async function verify(store: Store, evidence: Evidence): Promise<Verdict> {
+  const violations: string[] = [];
+  const files = new Map<string, TaskFile>();
+  const kinds: Record<string, number> = {};
+  let messages = 0;
+  for (const row of await allTasks(store)) {
+    const complain = (what: string) => violations.push(`task ${row.key}: ${what}`);
+    const entries = (await store.read(row.key)).flatMap(entriesOf);
+    const state = fold(entries);
+    if (state === undefined) {
+      complain("has no journal");
+      continue;
+    }
+    const file = { row, entries, state };
+    files.set(row.key, file);
+    for (const { t } of entries) kinds[t] = (kinds[t] ?? 0) + 1;
+    messages += checkMessages(file, complain);
+    checkEnd(file, complain);
+    checkDeliveries(file, complain);
+    checkCalls(file, complain);
+    checkRounds(file, complain);
+    const loaded = await loadTask(store, row.key);
+    if (loaded === undefined || !isDeepStrictEqual(asText(loaded.state), asText(state))) {
+      complain("its snapshot and its journal disagree");
+    }
+  }
+  for (const acknowledgement of evidence.acknowledged) {
+    const lost = checkAcknowledgement(acknowledgement, files);
+    if (lost !== undefined) violations.push(lost);
+  }
+  violations.push(
+    ...checkEffects(
+      [...files.values()].flatMap(({ entries }) => entries),
+      evidence.effects,
+    ),
+  );
+  return {
+    violations,
+    tasks: files.size,
+    entries: Object.values(kinds).reduce((sum, count) => sum + count, 0),
+    messages,
+    actions: kinds.action_finished ?? 0,
+    kinds,
+    unknownOutcomes: count(files, (entry) => entry.t === "action_finished" && entry.unknown === true),
+    repeatedAttempts: count(files, (entry) => entry.t === "action_started" && entry.attempt > 1),
+  };
+}
+
+/** Without what JSON has no word for (a field that is `undefined`). */
+function asText(state: TaskState): unknown {
+  return JSON.parse(freeze(state));
+}
+
+type Complain = (what: string) => void;
+
+async function allTasks(store: Store): Promise<TaskRow[]> {
+  const rows: TaskRow[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await store.tasks.list({ limit: 500, ...(cursor !== undefined && { cursor }) });
+    rows.push(...page.tasks);
+    cursor = page.nextCursor;
+    if (cursor === undefined) return rows;
+  }
+}
+
+/** Law 8: what we write is valid MAIL. */
+function checkMessages({ entries }: TaskFile, complain: Complain): number {
+  let seen = 0;
+  for (const [index, entry] of entries.entries()) {
+    if (!("message" in entry) || typeof entry.message === "string") continue;
+    seen += 1;
+    const checked = checkMailMessage(entry.message);
+    if (!checked.ok) complain(`the message at ${index + 1} is not valid: ${JSON.stringify(checked.errors)}`);
+  }
+  return seen;
+}
+
+/** Nothing is stuck, and nothing failed: no agent of this swarm ever gives a reason to. */
+function checkEnd({ row, entries, state }: TaskFile, complain: Complain): void {
+  if (row.status !== state.status) complain(`its row says ${row.status}, its journal ${state.status}`);
+  if (state.status !== "completed" && state.status !== "cancelled") {
+    complain(`is ${state.status} at the end: ${JSON.stringify(state.error ?? entries.slice(-3))}`);
+  }
+  for (const [index, entry] of entries.entries()) {
+    if (entry.t === "failed" || entry.t === "turn_failed" || entry.t === "idle") {
+      complain(`at ${index + 1}: ${JSON.stringify(entry)}`);
+    }
+  }
+  for (const [name, agent] of state.agents) {
+    if (agent.turn !== undefined) complain(`agent '${name}' is still in the middle of a turn`);
+    if (agent.open.length > 0) complain(`agent '${name}' still waits for a person`);
+  }
+}
+
+/**
+ * Every message is taken by each of its recipients once, or was thrown away by a cancellation, or is put aside until
+ * the ended task goes on. A person's message is never put aside (decisions B6).
+ */
+function checkDeliveries({ entries, state }: TaskFile, complain: Complain): void {
+  const taken = new Map<string, number>();
+  let lastCancellation = 0;
+  for (const [index, entry] of entries.entries()) {
+    if (entry.t === "cancelled") lastCancellation = index + 1;
+    if (entry.t !== "turn" && entry.t !== "turn_failed") continue;
+    for (const number of entry.took) {
+      const key = `${number} ${entry.agent}`;
+      taken.set(key, (taken.get(key) ?? 0) + 1);
+    }
+  }
+  for (const [index, entry] of entries.entries()) {
+    if (entry.t !== "sent") continue;
+    const number = index + 1;
+    for (const agent of entry.to) {
+      const times = taken.get(`${number} ${agent}`) ?? 0;
+      if (times > 1) complain(`'${agent}' took message ${number} ${times} times`);
+      if (times > 0 || lastCancellation > number) continue;
+      const waits = state.agents.get(agent)?.mailbox.some((mail) => mail.number === number) === true;
+      if (!waits) complain(`message ${number} never reached '${agent}'`);
+      else if (isPersons(entry.message)) complain(`a person's message ${number} still waits for '${agent}'`);
+    }
+  }
+}
+
+/** Decisions B4: every tool call has exactly one result. Law 3: what has finished is never started again. */
+function checkCalls({ entries }: TaskFile, complain: Complain): void {
+  const results = new Map<string, number>();
+  const finished = new Set<string>();
+  const attempts = new Map<string, number>();
+  for (const entry of entries) {
+    if (entry.t === "action_started") {
+      if (finished.has(entry.call)) complain(`call ${entry.call} was started again after it had finished`);
+      const expected = (attempts.get(entry.call) ?? 0) + 1;
+      if (entry.attempt !== expected)
+        complain(`call ${entry.call}: attempt ${entry.attempt}, not ${expected}`);
+      if (entry.attempt > 1 && !IDEMPOTENT_ACTIONS.has(entry.name)) {
+        complain(`call ${entry.call} of '${entry.name}' was repeated, which may not be`);
+      }
+      attempts.set(entry.call, entry.attempt);
+    }
+    if (entry.t === "action_finished") finished.add(entry.call);
+    const settled = callSettledBy(entry);
+    if (settled !== undefined) results.set(settled, (results.get(settled) ?? 0) + 1);
+  }
+  for (const entry of entries) {
+    if (entry.t !== "turn") continue;
+    for (const { id, name } of entry.calls) {
+      const times = results.get(id) ?? 0;
+      if (times !== 1) complain(`call ${id} of '${name}' by '${entry.agent}' has ${times} results`);
+    }
+  }
+}
+
+function callSettledBy(entry: Entry): string | undefined {
+  switch (entry.t) {
+    case "result":
+    case "action_finished":
+      return entry.call;
+    case "sent":
+    case "completed":
+      return entry.call?.id;
+    default:
+      return undefined;
+  }
+}
+
+/** A round ends once: whatever ends a task finds it running or paused. */
+function checkRounds({ entries }: TaskFile, complain: Complain): void {
+  let status = "";
+  for (const [index, entry] of entries.entries()) {
+    switch (entry.t) {
+      case "opened":
+      case "resumed":
+        status = "running";
+        break;
+      case "paused":
+        if (status !== "running" && status !== "paused") complain(`paused at ${index + 1}, but ${status}`);
+        status = "paused";
+        break;
+      case "completed":
+      case "failed":
+        if (status !== "running") complain(`${entry.t} at ${index + 1}, but ${status} already`);
+        status = entry.t;
+        break;
+      case "cancelled":
+        if (status !== "running" && status !== "paused") complain(`cancelled at ${index + 1}, but ${status}`);
+        status = "cancelled";
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+function checkAcknowledgement(
+  said: Acknowledgement,
+  files: ReadonlyMap<string, TaskFile>,
+): string | undefined {
+  if (said.ack === "ready" || said.ack === "caught up" || said.ack === "done") return undefined;
+  if (said.ack === "problem") return `the child reported ${said.code} in task ${said.task}: ${said.message}`;
+  const file = files.get(said.key);
+  if (file === undefined) return `acknowledged, but there is no such task: ${JSON.stringify(said)}`;
+  return holds(said, file) ? undefined : `acknowledged, but not in the journal: ${JSON.stringify(said)}`;
+}
+
+function holds(
+  said: Exclude<Acknowledgement, { ack: "ready" | "caught up" | "done" | "problem" }>,
+  { entries }: TaskFile,
+): boolean {
+  switch (said.ack) {
+    case "post": {
+      const entry = entries[said.number - 1];
+      return entry?.t === "sent" && entry.message.id === said.message;
+    }
+    case "outcome":
+      return entries.some((entry) => entry.t === said.status && messageIdOf(entry) === said.ending);
+    case "answered": {
+      const after = entries.slice(said.number - 1);
+      return said.calls.every((id) =>
+        after.some((entry) => entry.t === "result" && entry.call === id && entry.breakpoint === true),
+      );
+    }
+    case "cancelled":
+      return entries.some((entry) => entry.t === "cancelled");
+  }
+}
+
+function messageIdOf(entry: Entry): string | undefined {
+  if (!("message" in entry)) return undefined;
+  return typeof entry.message === "string" ? entry.message : entry.message.id;
+}
+
+/** The traces of the actions against the journals: every run was journaled first, and none is one too many. */
+function checkEffects(entries: readonly Entry[], effects: readonly Effect[]): string[] {
+  const violations: string[] = [];
+  const started = new Set<string>();
+  const begun = new Set<string>();
+  const ended = new Set<string>();
+  for (const entry of entries) {
+    if (entry.t === "action_started") started.add(`${entry.call} ${entry.attempt}`);
+  }
+  for (const { callId, attempt, phase } of effects) {
+    const run = `${callId} ${attempt}`;
+    if (phase === "end") {
+      ended.add(callId);
+      continue;
+    }
+    if (!started.has(run)) violations.push(`action run ${run} was not journaled before it ran`);
+    if (begun.has(run)) violations.push(`action run ${run} happened twice`);
+    begun.add(run);
+  }
+  for (const entry of entries) {
+    if (entry.t === "action_finished" && entry.ok && !ended.has(entry.call)) {
+      violations.push(`call ${entry.call} of '${entry.name}' is journaled as done, but it left no trace`);
+    }
+  }
+  return violations;
+}
+
+function isPersons(message: MAILMessage): boolean {
+  const { address_type } = message.message.sender;
+  return address_type === "user" || address_type === "admin";
+}
+
+function count(files: ReadonlyMap<string, TaskFile>, counts: (entry: Entry) => boolean): number {
+  let total = 0;
+  for (const { entries } of files.values()) total += entries.filter(counts).length;
+  return total;
+}
