@@ -4,6 +4,7 @@
  */
 import type { AgentToolCall } from "../mail/calls.js";
 import type { MAILMessage } from "../mail/message.js";
+import type { InstanceMemory } from "./memory.js";
 import type { InstanceId } from "./ports.js";
 
 /** One item of an agent's memory of a task, in the order in which it happened. */
@@ -124,6 +125,8 @@ export interface ActionContext {
   readonly attempt: number;
   readonly params: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
+  /** What the task's instance keeps beyond the task; absent where the mailroom has no place for it. */
+  readonly memory?: InstanceMemory;
 }
 
 export type ArgumentCheck =

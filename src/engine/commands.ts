@@ -110,7 +110,13 @@ export type Command =
   /** A word of the system to one agent, or to all where none can be named (decisions B16). */
   | { readonly type: "notify"; readonly agent?: string; readonly subject: string; readonly body: string }
   /** The swarm that owns an adopted task has ended it: it ends here, too, without anybody being asked. */
-  | { readonly type: "conclude"; readonly message: MAILMessage; readonly status: "completed" | "cancelled" }
+  | {
+      readonly type: "conclude";
+      readonly message: MAILMessage;
+      readonly status: "completed" | "cancelled";
+      /** Swarms that hear of it from the owner. */
+      readonly told?: readonly string[];
+    }
   /** An agent of another swarm answers the person who wrote to it. The last answer awaited completes the task. */
   | {
       readonly type: "reply_to_person";

@@ -5,7 +5,7 @@ import { TestTask } from "../../test/kit/test-task.js";
 import { historyOf } from "./state.js";
 
 describe("opening a task", () => {
-  it("names owner and contributors, and puts the message into the entrypoint's mailbox", () => {
+  it("[MAIL-TASK-02, MAIL-OWN-01, MAIL-OWN-02, MAIL-INST-02] names owner and contributors, and puts the message into the entrypoint's mailbox", () => {
     const task = new TestTask(office());
     expect(task.kinds()).toEqual(["opened", "sent"]);
     expect(task.state).toMatchObject({
@@ -17,7 +17,7 @@ describe("opening a task", () => {
     expect(task.waiting("boss")).toEqual(["task: do it"]);
   });
 
-  it("a broadcast opens it in every agent's mailbox", () => {
+  it("[MAIL-RCPT-02] a broadcast opens it in every agent's mailbox", () => {
     const task = new TestTask(office(), { type: "broadcast" });
     for (const name of ["boss", "ann", "bob"]) expect(task.waiting(name)).toEqual(["task: do it"]);
   });
@@ -28,7 +28,7 @@ describe("opening a task", () => {
 });
 
 describe("posting", () => {
-  it("mail is served by tier, and first come first served within a tier", () => {
+  it("[MAIL-PRIO-01, MAIL-PRIO-02] mail is served by tier, and first come first served within a tier", () => {
     const task = new TestTask(office());
     task.turn("boss", ask("ann", "1"), ask("ann", "2"));
     task.post("p1", { to: ["ann"] });
@@ -57,7 +57,7 @@ describe("posting", () => {
     expect(task.state.contributors).toEqual(contributors);
   });
 
-  it("a word of the system goes to the agent concerned, or to all where none can be named", () => {
+  it("[MAIL-ERR-01] a word of the system goes to the agent concerned, or to all where none can be named", () => {
     const task = new TestTask(office());
     task.do({ type: "notify", subject: "::runtime_error::", body: "trouble" });
     for (const name of ["boss", "ann", "bob"]) {

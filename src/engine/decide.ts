@@ -171,7 +171,8 @@ function carryOutCommand(draft: Draft, command: Command): Refusal | undefined {
       if (state.status === "running" || state.status === "paused") conclude(draft, command);
       return undefined;
     case "reply_to_person":
-      return replyToPerson(draft, command, isIdle, (of, message) => complete(of, message, undefined));
+      replyToPerson(draft, command, isIdle, (of, message) => complete(of, message, undefined));
+      return undefined;
     case "reply_time":
       tellOfMissingReplies(draft);
       return undefined;

@@ -14,7 +14,7 @@ import { TestTask } from "../../test/kit/test-task.js";
 const TIMES = Number(process.env.PROPERTY_RUNS ?? 1);
 
 describe("the engine", () => {
-  it("keeps its laws in any swarm under any sequence of commands", () => {
+  it("[MAIL-TOOL-09, MAIL-CONF-01] keeps its laws in any swarm under any sequence of commands", () => {
     fc.assert(
       fc.property(
         anySwarm,

@@ -229,7 +229,7 @@ function sent(state: TaskState, entry: Sent): void {
     if (state.recent.length > REPETITION_WINDOW) state.recent.shift();
   }
   trackRequests(state, entry);
-  if (message.msg_type === "response" && isPerson(message.message.recipient)) {
+  if (message.msg_type === "response" && isPerson(message.message.recipient) && state.status === "running") {
     const reply = { from: sender.address, body: message.message.body };
     state.replies = [...(state.replies ?? []), reply];
   }
@@ -387,12 +387,14 @@ function take(agent: AgentState, numbers: readonly number[]): Mail[] {
   }
   agent.lent = undefined;
   agent.recoveries = 0;
+  agent.ownTurns++;
   for (const { message } of took) {
     const sender = senderOf(message);
     // What breaks a row of errors is that the agent got to something else, not that something else waits for it:
     // errors go before the mail of agents, so it may wait for ever.
     if (!isError(message)) agent.errors = 0;
     if (sender.address_type === "system") continue;
+    agent.ownTurns = 0;
     agent.onBehalfOf =
       message.msg_type === "request" ? { sender, requestId: message.message.request_id } : { sender };
   }

@@ -7,6 +7,7 @@
  * - batch: appends and rows that become durable together or not at all.
  * - position: the place of an append in the one global commit order.
  */
+import type { KeyValueMemory } from "./memory.js";
 
 /** Names a journal. For a task this is its internal key, a UUIDv7. */
 export type JournalKey = string;
@@ -69,6 +70,8 @@ export interface Store {
   lastNumber(journal: JournalKey): Promise<number>;
   readSnapshot(journal: JournalKey): Promise<Snapshot | undefined>;
   readonly tasks: TaskIndex;
+  /** What instances keep beyond their tasks, where the store has a place for it. */
+  readonly memory?: KeyValueMemory;
   /** Gives the space of removed tasks back, where that needs asking for. Called after a round of retention. */
   reclaim?(): Promise<unknown>;
   close(): Promise<void>;

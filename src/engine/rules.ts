@@ -10,6 +10,11 @@ export interface EngineLimits {
   readonly repetition: number;
   /** System error messages in a row to one agent that fail the task. */
   readonly errorsInARow: number;
+  /**
+   * Turns in a row that an agent may take without mail from anybody else (acting, asking for help). They are no steps,
+   * so nothing else would end an agent that acts for ever. 0 switches the guard off.
+   */
+  readonly ownTurns: number;
   /** Recoveries without progress after which a message is given up (decisions B12). */
   readonly recoveries: number;
   /** How often an idempotent action is run in all (decisions B11). */
@@ -26,6 +31,7 @@ export const DEFAULT_ENGINE_LIMITS: EngineLimits = {
   maxSteps: undefined,
   repetition: 3,
   errorsInARow: 5,
+  ownTurns: 100,
   recoveries: 3,
   actionAttempts: 3,
   mailbox: 10_000,

@@ -18,7 +18,7 @@ const message = buildRequest({
 });
 
 describe("mailboxes", () => {
-  it("however mail arrives, it is served by tier, then place, then number", () => {
+  it("[MAIL-PRIO-01, MAIL-PRIO-02] however mail arrives, it is served by tier, then place, then number", () => {
     const mails = fc.uniqueArray(
       fc.record({ number: fc.nat(50), tier: fc.integer({ min: 1, max: 5 }), order: fc.nat(50) }),
       { selector: (mail) => mail.number },

@@ -56,6 +56,8 @@ export interface AgentState {
   recoveries: number;
   /** System error messages in a row. */
   errors: number;
+  /** Turns in a row that nobody but the system's notices caused: the agent keeps itself busy. */
+  ownTurns: number;
   /** Who is waiting for this agent: the sender of the last message it took that was not the system's. */
   onBehalfOf: { readonly sender: MAILAddress; readonly requestId?: string } | undefined;
 }
@@ -147,6 +149,7 @@ export function newAgentState(): AgentState {
     lendings: 0,
     recoveries: 0,
     errors: 0,
+    ownTurns: 0,
     onBehalfOf: undefined,
   };
 }

@@ -7,7 +7,7 @@ import { historyOf } from "../state.js";
 const withActions = () => office({ actions: [action("dig"), action("fill")] });
 
 describe("completion", () => {
-  it("the finish message goes to agent `all` and is what the waiters get", () => {
+  it("[MAIL-TOOL-05, MAIL-ADDR-03] the finish message goes to agent `all` and is what the waiters get", () => {
     const task = new TestTask(office());
     task.turn("boss", complete("42"));
     expect(task.state.status).toBe("completed");

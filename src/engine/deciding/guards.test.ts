@@ -207,6 +207,34 @@ describe("the guard against error loops", () => {
   });
 });
 
+describe("the guard against endless action", () => {
+  it("an agent that acts again and again without mail from anybody fails the task with that reason", () => {
+    const definition = office({ actions: [action("dig")] });
+    const task = new TestTask(definition, { limits: { ownTurns: 3 } });
+    for (let turn = 0; turn < 3; turn++) {
+      task.turn("boss", act("dig"));
+      task.finish("boss");
+    }
+    expect(task.state.status).toBe("running");
+    task.turn("boss", act("dig"));
+    task.finish("boss");
+    expect(task.state.error?.code).toBe("action_loop");
+  });
+
+  it("mail from somebody else begins the count anew, and 0 switches it off", () => {
+    const definition = office({ actions: [action("dig")] });
+    for (const limits of [{ ownTurns: 3 }, { ownTurns: 0 }]) {
+      const task = new TestTask(definition, { limits });
+      for (let turn = 0; turn < 8; turn++) {
+        if (limits.ownTurns > 0) task.post(`message ${turn}`);
+        task.turn("boss", act("dig"));
+        task.finish("boss");
+      }
+      expect(task.state.status).toBe("running");
+    }
+  });
+});
+
 describe("idle tasks", () => {
   /** Boss and ann each wait for the other. */
   const fallAsleep = (task: TestTask) => {

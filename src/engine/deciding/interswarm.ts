@@ -4,7 +4,7 @@ import { buildComplete, buildResponse } from "../../mail/build.js";
 import { MAIL_ALL_LOCAL_AGENTS, type MAILMessage } from "../../mail/message.js";
 import { parseTaskContributor } from "../../mail/owner.js";
 import { SYSTEM_SUBJECTS } from "../../mail/subjects.js";
-import type { Command, Refusal } from "../commands.js";
+import type { Command } from "../commands.js";
 import type { OutstandingRequest, TaskState } from "../state.js";
 import { noAnswerText } from "../system-messages.js";
 import { parseEventId } from "../view/event-id.js";
@@ -27,8 +27,12 @@ export function isEndingNotice(message: MAILMessage): boolean {
  * responses with a subject of the system (mail.md 14 #31).
  */
 export function tellOtherSwarms(draft: Draft, ending: MAILMessage, subject: string): void {
+  tell(draft, swarmsToTell(draft.state), ending, subject);
+}
+
+function tell(draft: Draft, swarms: readonly string[], ending: MAILMessage, subject: string): void {
   const { state, rules } = draft;
-  for (const swarm of swarmsToTell(state)) {
+  for (const swarm of swarms) {
     const peer = state.peers[swarm];
     const id = draft.id();
     const message = buildResponse({
@@ -56,14 +60,22 @@ function swarmsToTell(state: TaskState): readonly string[] {
   return [...swarms];
 }
 
-/** The owner's end of an adopted task: into every history, with nobody prompted and nobody told back. */
+/**
+ * The owner's end of an adopted task: into every history, with nobody prompted and nobody told back. Swarms that we
+ * asked and that the owner does not know of hear it from us.
+ */
 export function conclude(draft: Draft, command: Extract<Command, { type: "conclude" }>): void {
-  const { message, status } = command;
+  const { message, status, told = [] } = command;
+  const { state } = draft;
   if (status === "completed") {
     draft.emit({ t: "completed", at: draft.at, message });
   } else {
     draft.emit({ t: "cancelled", at: draft.at, by: message.message.sender.address, message });
   }
+  const knows = new Set([state.instance.id, parseTaskContributor(state.owner).swarm, ...told]);
+  const others = state.remoteSwarms.filter((swarm) => !knows.has(swarm));
+  const { subject, body } = message.message;
+  tell(draft, others, draft.systemComplete({ subject, body }), subject);
 }
 
 /**
@@ -89,23 +101,19 @@ export function replyToPerson(
   command: Extract<Command, { type: "reply_to_person" }>,
   isIdle: IsIdle,
   complete: (draft: Draft, message: MAILMessage) => void,
-): Refusal | undefined {
+): void {
   const { state, rules } = draft;
-  if (state.status !== "running") {
-    return {
-      code: "wrong_state",
-      message: `task '${state.taskId}' is ${state.status}: nobody waits for this`,
-    };
-  }
   const { message } = command;
   draft.contribute(command.contributors);
   draft.send(message, { to: [], remote: [] });
+  // A late answer is on record, and that is all.
+  if (state.status !== "running") return;
   const { subject, body, sender } = message.message;
   if (subject === SYSTEM_SUBJECTS.taskError || subject === SYSTEM_SUBJECTS.taskCancelled) {
     draft.trouble ??= { code: "remote_failed", reason: `${sender.address} did not finish: ${body}` };
-    return undefined;
+    return;
   }
-  if (!isIdle(state)) return undefined;
+  if (!isIdle(state)) return;
   const replies = state.replies ?? [];
   const [only] = replies;
   const finishMessage =
@@ -123,7 +131,6 @@ export function replyToPerson(
       finishMessage,
     }),
   );
-  return undefined;
 }
 
 /** When the next answer of another swarm is overdue; nothing if none is awaited. */

@@ -24,7 +24,7 @@ function lastSent(task: TestTask) {
 }
 
 describe("routing", () => {
-  it("a request reaches its comm target and nobody else", () => {
+  it("[MAIL-TOOL-01] a request reaches its comm target and nobody else", () => {
     const task = new TestTask(office());
     task.turn("boss", ask("ann", "how many?"));
     expect(task.waiting("ann")).toEqual(["question: how many?"]);
@@ -32,13 +32,13 @@ describe("routing", () => {
     expect(task.results("boss")).toEqual(["ok send_request: message sent"]);
   });
 
-  it("the qualifier of the local swarm is the same address", () => {
+  it("[MAIL-ROUTE-02] the qualifier of the local swarm is the same address", () => {
     const task = new TestTask(office());
     task.turn("boss", ask("ann@desk", "how many?"));
     expect(task.waiting("ann")).toEqual(["question: how many?"]);
   });
 
-  it("a recipient outside the comm targets is refused, and the sender is told whom it may write to", () => {
+  it("[MAIL-ROUTE-01] a recipient outside the comm targets is refused, and the sender is told whom it may write to", () => {
     const task = new TestTask(
       swarm([
         agent("boss", { targets: ["ann"], supervisor: true, entrypoint: true }),
@@ -54,7 +54,7 @@ describe("routing", () => {
     expect(task.results("boss")[0]).toMatch(/^error send_request/);
   });
 
-  it("an agent that does not exist is an invalid recipient", () => {
+  it("[MAIL-ROUTE-03] an agent that does not exist is an invalid recipient", () => {
     const task = new TestTask(office());
     task.turn("boss", ask("zoe", "are you there?"));
     expect(task.waiting("boss")[0]).toContain("::invalid_recipient::");
@@ -81,7 +81,7 @@ describe("routing", () => {
     expect(task.waiting("boss")[0]).toMatch(/::invalid_recipient::.*send_broadcast/);
   });
 
-  it("a broadcast to all reaches every other agent, comm target or not, and not its sender", () => {
+  it("[MAIL-TOOL-04] a broadcast to all reaches every other agent, comm target or not, and not its sender", () => {
     const task = new TestTask(
       swarm([
         agent("boss", { targets: ["ann"], supervisor: true, entrypoint: true }),
@@ -196,7 +196,7 @@ describe("tools", () => {
     expect(task.waiting("ann")).toEqual(["question: hello"]);
   });
 
-  it("a response names the newest unanswered request of the one who asked", () => {
+  it("[MAIL-TOOL-02] a response names the newest unanswered request of the one who asked", () => {
     const task = new TestTask(office());
     task.turn("boss", ask("ann", "one"), ask("ann", "two"));
     const [, second] = task.entries.filter((entry) => entry.t === "sent" && entry.to.includes("ann"));
@@ -217,7 +217,7 @@ describe("tools", () => {
     expect(task.waiting("boss")).toHaveLength(1);
   });
 
-  it("acknowledge_broadcast keeps the broadcast in memory and sends nothing", () => {
+  it("[MAIL-TOOL-06] acknowledge_broadcast keeps the broadcast in memory and sends nothing", () => {
     const task = new TestTask(office());
     task.turn("boss", broadcast("lunch"), ask("ann", "later"));
     const entries = task.turn("ann", acknowledge());
@@ -225,7 +225,7 @@ describe("tools", () => {
     expect(historyOf(task.state, "ann").map((item) => item.kind)).toEqual(["message", "answer", "result"]);
   });
 
-  it("ignore_broadcast takes the broadcast out of memory and keeps call and result", () => {
+  it("[MAIL-TOOL-07] ignore_broadcast takes the broadcast out of memory and keeps call and result", () => {
     const task = new TestTask(office());
     task.turn("boss", broadcast("lunch"), ask("ann", "later"));
     task.turn("ann", ignore());
@@ -256,7 +256,7 @@ describe("tools", () => {
 });
 
 describe("await_message", () => {
-  it("with an unanswered request it ends the turn and nothing wakes the agent but mail", () => {
+  it("[MAIL-TOOL-08] with an unanswered request it ends the turn and nothing wakes the agent but mail", () => {
     const task = new TestTask(office());
     task.turn("boss", ask("ann", "how many?"), wait("for ann"));
     expect(task.results("boss")[1]).toBe("ok await_message: waiting for a new message (reason: 'for ann')");
@@ -309,7 +309,7 @@ describe("await_message", () => {
 });
 
 describe("interrupts", () => {
-  it("an interrupt goes before the other mail of agents, and behind people and the system", () => {
+  it("[MAIL-TOOL-03] an interrupt goes before the other mail of agents, and behind people and the system", () => {
     const task = new TestTask(office());
     task.turn("boss", ask("ann", "slow"), broadcast("news"), interrupt("ann", "now"));
     task.post("from ulla", { to: ["ann"] });

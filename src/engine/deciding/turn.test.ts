@@ -206,7 +206,7 @@ describe("actions", () => {
 });
 
 describe("a failing agent", () => {
-  it("the agent that waits for it is told what went wrong", () => {
+  it("[MAIL-ERR-01] the agent that waits for it is told what went wrong", () => {
     const task = new TestTask(office());
     task.turn("boss", ask("ann", "how many?"), wait());
     task.failTurn("ann", "no abacus");
@@ -217,7 +217,7 @@ describe("a failing agent", () => {
     expect(task.state.status).toBe("running");
   });
 
-  it("when a person waits for it, the task fails with the real error", () => {
+  it("[MAIL-ERR-01] when a person waits for it, the task fails with the real error", () => {
     const task = new TestTask(office());
     task.failTurn("boss", "no coffee");
     expect(task.state.status).toBe("failed");

@@ -137,6 +137,13 @@ function endTurn(
       reason: `agent '${rules.name}' made ${agent.errors} errors in a row; the last one: ${first?.text ?? "unknown"}`,
     };
   }
+  const { ownTurns } = draft.rules.limits;
+  if (ownTurns > 0 && agent.ownTurns >= ownTurns) {
+    draft.trouble ??= {
+      code: "action_loop",
+      reason: `agent '${rules.name}' took ${agent.ownTurns} turns in a row without mail from anybody else`,
+    };
+  }
 }
 
 /** Decisions B8: whatever the last turn did, the task ends with it. */

@@ -1,4 +1,5 @@
 export type { ActionOverride } from "./actions.js";
+export type { Problem } from "./core.js";
 export { RuntimeError, type RuntimeErrorCode } from "./errors.js";
 export {
   ALL_TASKS_CHANNEL,
@@ -19,7 +20,6 @@ export {
   type Posted,
   type PostedAt,
   type PostInput,
-  type Problem,
   type ReceiveInput,
   type RowsFor,
   Runtime,

@@ -89,6 +89,11 @@ export class LiveTask {
     );
   }
 
+  cancelTimers(): void {
+    this.cancelDeadline?.();
+    this.cancelReply?.();
+  }
+
   /** The agent whose mail is served next, among those that `mayRun`; decisions B2. */
   nextRunnable(mayRun: (agent: string) => boolean): { agent: string; mails: [Mail, ...Mail[]] } | undefined {
     const { state } = this;

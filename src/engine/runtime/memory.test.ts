@@ -209,7 +209,7 @@ describe("carriers", () => {
     expect(told.turn.messages[0].message.body).toContain("nobody home");
   });
 
-  it("an agent is told when nobody knows the swarm", async () => {
+  it("[MAIL-ROUTE-05, MAIL-ERR-04] an agent is told when nobody knows the swarm", async () => {
     const { puppets, definition } = puppetOffice();
     const world = await openWorld(definition);
     await world.runtime.post(ULLA, { body: "go" });

@@ -19,6 +19,8 @@ export interface PersonMessage {
   readonly entrypoint?: string;
   /** In place of an entrypoint: the agents it goes to, of this swarm (`name`) and of others (`name@swarm`). */
   readonly targets?: readonly string[];
+  /** Hints that travel with the message. */
+  readonly routingInfo?: Readonly<Record<string, unknown>>;
 }
 
 /** A message and where it goes. */
@@ -54,6 +56,7 @@ export function messageFromPerson(
     subject: input.subject ?? "New Message",
     body: input.body,
     senderSwarm: rules.swarm,
+    ...(input.routingInfo !== undefined && { routingInfo: input.routingInfo }),
   };
   if (targets !== undefined) {
     return { ...toTargets(rules, common, input.type ?? "request", targets), entrypoint };
@@ -91,6 +94,7 @@ interface CommonParts {
   readonly subject: string;
   readonly body: string;
   readonly senderSwarm: string;
+  readonly routingInfo?: Readonly<Record<string, unknown>>;
 }
 
 function toTargets(

@@ -134,7 +134,7 @@ describe("recovery", () => {
     await world.settle();
   });
 
-  it("an action that had finished is never run again", async () => {
+  it("[MAIL-OURS-02] an action that had finished is never run again", async () => {
     const { made, runs, finish } = endless("pay", true);
     const { puppets, definition } = puppetOffice([made]);
     const world = await openWorld(definition);
@@ -236,6 +236,24 @@ describe("recovery", () => {
 });
 
 describe("a failing store", () => {
+  it("a task that cannot be read is reported and keeps no other one from running", async () => {
+    const { puppets, definition } = puppetOffice();
+    const world = await openWorld(definition);
+    const broken = await world.runtime.post(ULLA, { body: "broken" });
+    const sound = await world.runtime.post(ULLA, { body: "sound" });
+    await world.settle();
+    puppets.bury();
+    const { read } = world.store;
+    world.store.read = (journal, options) =>
+      journal === broken.key ? Promise.reject(new Error("bad block")) : read(journal, options);
+    await world.crash();
+    (await puppets.next("boss")).answer(complete("done"));
+    expect((await world.runtime.outcomeOf(sound)).status).toBe("completed");
+    expect(world.reports).toContainEqual(
+      expect.objectContaining({ code: "load_failed", task: broken.key, message: "bad block" }),
+    );
+  });
+
   it("a message whose commit failed was not accepted, and the task id is free", async () => {
     const { puppets, definition } = puppetOffice();
     const world = await openWorld(definition);

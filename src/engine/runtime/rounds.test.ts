@@ -25,7 +25,7 @@ function puppetOffice(options: { actions?: readonly Action[]; breakpoints?: read
 }
 
 describe("rounds", () => {
-  it("a posted message is durable when it is acknowledged, and its outcome is what the task ends with", async () => {
+  it("[MAIL-TASK-03, MAIL-TASK-04] a posted message is durable when it is acknowledged, and its outcome is what the task ends with", async () => {
     const { puppets, definition } = puppetOffice();
     const world = await openWorld(definition);
     const posted = await world.runtime.post(ULLA, { body: "how many?" });
@@ -39,7 +39,7 @@ describe("rounds", () => {
     expect(await world.status(posted.key)).toBe("completed");
   });
 
-  it("a message to a completed task resumes it, and the agents remember", async () => {
+  it("[MAIL-MULTI-01, MAIL-MULTI-02, MAIL-MULTI-03, MAIL-RUN-01] a message to a completed task resumes it, and the agents remember", async () => {
     const { puppets, definition } = puppetOffice();
     const { runtime } = await openWorld(definition);
     const first = await runtime.post(ULLA, { body: "one", taskId: "t" });
@@ -76,7 +76,7 @@ describe("rounds", () => {
     expect(outcomes.map(({ message }) => message.message.body)).toEqual(["both", "both"]);
   });
 
-  it("two instances use the same task id and never notice each other", async () => {
+  it("[MAIL-TASK-01, MAIL-INST-01, MAIL-RUN-02] two instances use the same task id and never notice each other", async () => {
     const { puppets, definition } = puppetOffice();
     const { runtime } = await openWorld(definition);
     const ulla = await runtime.post(ULLA, { body: "from ulla", taskId: "t" });

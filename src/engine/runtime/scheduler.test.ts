@@ -19,7 +19,7 @@ function puppetOffice() {
 }
 
 describe("scheduling", () => {
-  it("an agent does one thing at a time in a task, different agents run side by side", async () => {
+  it("[MAIL-OURS-03] an agent does one thing at a time in a task, different agents run side by side", async () => {
     const { puppets, definition } = puppetOffice();
     const world = await openWorld(definition);
     const posted = await world.runtime.post(ULLA, { body: "go", taskId: "t" });
