@@ -1,4 +1,6 @@
 import type { TokenIndex } from "../../auth/tokens/port.js";
+import type { ConversationIndex } from "../../conversations/ports.js";
+import type { KeyValueMemory } from "../../engine/memory.js";
 import type {
   Batch,
   Committed,
@@ -8,17 +10,23 @@ import type {
   Store,
   TaskIndex,
 } from "../../engine/ports.js";
+import type { FederationReads } from "../../federation/ports.js";
 import type { HttpState } from "../../http/state.js";
+import type { MeshReads } from "../../mesh/queue.js";
 import type { OutboxReads } from "../../outbox/ports.js";
 import { StoreClosedError } from "../errors.js";
+import { createConversationIndex } from "./conversations.js";
 import type { Database } from "./driver.js";
 import { GroupCommit, type GroupLimits } from "./group-commit.js";
 import { Journals } from "./journals.js";
+import { createMeshReads } from "./mesh.js";
 import { createOutboxReads } from "./outbox.js";
 import { type Reclaimed, reclaimSpace } from "./reclaim.js";
 import type { Room, WriteHandler } from "./room.js";
 import { createTokenIndex } from "./rooms/auth.js";
+import { createFederationReads } from "./rooms/federation.js";
 import { createHttpState } from "./rooms/http.js";
+import { createMemory } from "./rooms/memory.js";
 import { createTaskIndex } from "./tasks.js";
 
 export interface StoreParts {
@@ -59,6 +67,10 @@ export class SqliteStore implements Store {
   readonly #release: () => void;
   readonly #selectSnapshot;
   #outbox: OutboxReads | undefined;
+  #mesh: MeshReads | undefined;
+  #conversations: ConversationIndex | undefined;
+  #federation: FederationReads | undefined;
+  #memory: KeyValueMemory | undefined;
   #closed = false;
 
   constructor({ db, rooms, limits, cachedJournals, release }: StoreParts) {
@@ -85,6 +97,32 @@ export class SqliteStore implements Store {
   get outbox(): OutboxReads {
     this.#outbox ??= createOutboxReads(this.#db, () => this.#assertOpen());
     return this.#outbox;
+  }
+
+  get federation(): FederationReads {
+    this.#federation ??= createFederationReads(this.#db, () => this.#assertOpen());
+    return this.#federation;
+  }
+
+  get conversations(): ConversationIndex {
+    this.#conversations ??= createConversationIndex(this.#db, () => this.#assertOpen());
+    return this.#conversations;
+  }
+
+  /** Prepared when first asked for. */
+  get mesh(): MeshReads {
+    this.#mesh ??= createMeshReads(this.#db, () => this.#assertOpen());
+    return this.#mesh;
+  }
+
+  get memory(): KeyValueMemory {
+    this.#memory ??= createMemory({
+      db: this.#db,
+      assertOpen: () => this.#assertOpen(),
+      commit: (write) => this.commit({ appends: [], rows: [write] }),
+      now: Date.now,
+    });
+    return this.#memory;
   }
 
   commit(batch: Batch): Promise<Committed> {

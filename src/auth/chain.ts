@@ -1,0 +1,32 @@
+import { type Authenticator, type AuthFailure, failure, INVALID_ROLE, rejectMalformed } from "./result.js";
+
+/** Asks one provider after the other until one vouches for the caller. */
+export function chain(...providers: readonly Authenticator[]): Authenticator {
+  return {
+    recognises: (bearer) => providers.some((provider) => provider.recognises?.(bearer) ?? false),
+
+    async authenticate(bearer) {
+      const malformed = rejectMalformed(bearer);
+      if (malformed !== undefined || bearer === undefined) return malformed ?? failure("missing");
+      const issuer = providers.find((provider) => provider.recognises?.(bearer) ?? false);
+      if (issuer !== undefined) return issuer.authenticate(bearer);
+      const refusals: AuthFailure[] = [];
+      for (const provider of providers) {
+        const result = await provider.authenticate(bearer);
+        if (result.ok) return result;
+        refusals.push(result);
+      }
+      return mostTelling(refusals);
+    },
+  };
+}
+
+/** `unavailable` comes first: the provider that is silent might have known the caller. */
+function mostTelling(refusals: readonly AuthFailure[]): AuthFailure {
+  return (
+    refusals.find(({ reason }) => reason === "unavailable") ??
+    refusals.find(({ reason }) => reason === "expired") ??
+    refusals.find((refusal) => refusal === INVALID_ROLE) ??
+    failure("unknown")
+  );
+}

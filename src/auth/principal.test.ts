@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { checkPrincipalId, instanceOf, ROLES, requireRole } from "./principal.js";
+
+describe("instanceOf", () => {
+  it("gives every caller the instance that owns its tasks, and a member none", () => {
+    expect(instanceOf({ role: "user", id: "ann" })).toEqual({ role: "user", id: "ann" });
+    expect(instanceOf({ role: "admin", id: "root" })).toEqual({ role: "admin", id: "root" });
+    expect(instanceOf({ role: "agent", id: "beta" })).toEqual({ role: "swarm", id: "beta" });
+    expect(instanceOf({ role: "member", id: "coder" })).toBeUndefined();
+  });
+});
+
+describe("requireRole", () => {
+  it("lets the allowed roles pass and says the reference's words to the others", () => {
+    expect(requireRole({ role: "user" }, ["user", "admin"])).toEqual({ ok: true });
+    expect(requireRole({ role: "agent" }, ["user", "admin"])).toEqual({
+      ok: false,
+      reason: "role",
+      detail: "invalid role",
+    });
+  });
+});
+
+describe("checkPrincipalId", () => {
+  it("accepts what people are called, e-mail addresses included", () => {
+    for (const id of ["ann", "ann@example.com", "42", "Ann Smith", "größe", "x/mesh/y"]) {
+      expect(checkPrincipalId("user", id)).toBeUndefined();
+    }
+  });
+
+  it("refuses ids that would be taken for a mesh peer, in every role", () => {
+    for (const role of ROLES) expect(checkPrincipalId(role, "mesh/lab/bob")).toMatch(/mesh/);
+  });
+
+  it("refuses ids that cannot be written down or told apart", () => {
+    for (const id of ["", " ann", "ann ", "a\nb", "a\u0000b", "x".repeat(257)]) {
+      expect(checkPrincipalId("user", id)).toBeDefined();
+    }
+  });
+
+  it("holds a swarm and an agent to the rules for their names", () => {
+    expect(checkPrincipalId("agent", "beta@gamma")).toMatch(/swarm name/);
+    expect(checkPrincipalId("member", "all")).toMatch(/reserved/);
+    expect(checkPrincipalId("agent", "beta")).toBeUndefined();
+    expect(checkPrincipalId("member", "coder")).toBeUndefined();
+  });
+});

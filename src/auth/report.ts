@@ -1,0 +1,16 @@
+/** What an operator should know about a provider that could not do its work. Never holds a credential. */
+export interface AuthTrouble {
+  readonly provider: "token" | "service" | "jwt";
+  readonly problem: string;
+}
+
+export type ReportTrouble = (trouble: AuthTrouble) => void;
+
+/** The text of an error that did not come from the caller's credential, with the reason that `fetch` hides. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return cause instanceof Error && cause.message !== ""
+    ? `${error.message}: ${cause.message}`
+    : error.message;
+}

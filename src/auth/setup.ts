@@ -1,0 +1,122 @@
+/** From settings to the one authenticator that a server asks. */
+import { readFile } from "node:fs/promises";
+import type { Clock } from "../engine/ports.js";
+import { chain } from "./chain.js";
+import { devAuthenticator } from "./dev.js";
+import { AuthError } from "./errors.js";
+import type { JwtAlgorithm } from "./jwt/algorithms.js";
+import { jwtAuthenticator } from "./jwt/authenticator.js";
+import type { JwtKey } from "./jwt/key.js";
+import type { Role } from "./principal.js";
+import { type ReportTrouble, reasonOf } from "./report.js";
+import type { Authenticator } from "./result.js";
+import { serviceAuthenticator } from "./service.js";
+import type { Tokens } from "./tokens/tokens.js";
+
+/** Times are milliseconds. The `[auth]` table of the configuration has this shape. */
+export interface AuthSettings {
+  /** Whom to ask, in this order. */
+  readonly mode: readonly ("token" | "service" | "jwt")[];
+  readonly authEndpoint: string | undefined;
+  readonly tokenInfoEndpoint: string | undefined;
+  readonly timeout: number;
+  readonly cacheSize: number;
+  readonly cacheTime: number;
+  readonly refusalCacheTime: number;
+  readonly jwt: JwtSettings;
+}
+
+export interface JwtSettings {
+  /** Exactly one of these four. */
+  readonly jwksUrl: string | undefined;
+  readonly key: string | undefined;
+  readonly keyFile: string | undefined;
+  readonly secret: string | undefined;
+  readonly issuer: string | undefined;
+  readonly audience: readonly string[];
+  readonly algorithms: readonly JwtAlgorithm[];
+  readonly roleClaim: string;
+  readonly idClaim: string;
+  readonly roles: Readonly<Record<string, Role>>;
+  readonly clockTolerance: number;
+}
+
+export interface AuthParts {
+  readonly tokens: Tokens;
+  readonly clock: Pick<Clock, "now">;
+  readonly report?: ReportTrouble;
+}
+
+/** @throws AuthError `bad_auth_settings` when a provider that is asked for cannot be set up. */
+export async function createAuthenticator(
+  settings: AuthSettings & { readonly dev: boolean },
+  parts: AuthParts,
+): Promise<Authenticator> {
+  if (settings.dev) return devAuthenticator();
+  const providers: Authenticator[] = [];
+  for (const mode of settings.mode) {
+    switch (mode) {
+      case "token":
+        providers.push(parts.tokens);
+        break;
+      case "service":
+        providers.push(serviceFrom(settings, parts));
+        break;
+      case "jwt":
+        providers.push(await jwtFrom(settings, parts));
+        break;
+      default:
+        mode satisfies never;
+    }
+  }
+  const [only, ...others] = providers;
+  if (only === undefined)
+    throw new AuthError("bad_auth_settings", "auth.mode names no provider: nobody could call");
+  return others.length === 0 ? only : chain(...providers);
+}
+
+function serviceFrom(settings: AuthSettings, { clock, report }: AuthParts): Authenticator {
+  const { tokenInfoEndpoint } = settings;
+  if (tokenInfoEndpoint === undefined) {
+    throw new AuthError("bad_auth_settings", "the authentication service needs auth.token_info_endpoint");
+  }
+  const { authEndpoint, timeout, cacheSize, cacheTime, refusalCacheTime } = settings;
+  const limits = { timeout, cacheSize, cacheTime, refusalCacheTime };
+  return serviceAuthenticator({ authEndpoint, tokenInfoEndpoint, ...limits, clock, report });
+}
+
+async function jwtFrom(settings: AuthSettings, { clock, report }: AuthParts): Promise<Authenticator> {
+  const { jwt, timeout, cacheSize } = settings;
+  const { issuer, audience, algorithms, roleClaim, idClaim, roles, clockTolerance } = jwt;
+  return jwtAuthenticator({
+    key: await keyFrom(jwt),
+    claims: { roleClaim, idClaim, roles },
+    issuer,
+    audience,
+    algorithms,
+    clockTolerance,
+    timeout,
+    cacheSize,
+    clock,
+    report,
+  });
+}
+
+async function keyFrom({ jwksUrl, key, keyFile, secret }: JwtSettings): Promise<JwtKey> {
+  const given: JwtKey[] = [];
+  if (jwksUrl !== undefined) given.push({ kind: "jwks", url: jwksUrl });
+  if (key !== undefined) given.push({ kind: "public", text: key });
+  if (keyFile !== undefined) given.push({ kind: "public", text: await readKeyFile(keyFile) });
+  if (secret !== undefined) given.push({ kind: "secret", secret });
+  const [only, ...others] = given;
+  if (only !== undefined && others.length === 0) return only;
+  throw new AuthError("bad_auth_settings", "JWT: give exactly one of jwks_url, key, key_file and secret");
+}
+
+async function readKeyFile(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw new AuthError("bad_auth_settings", `JWT: the key file cannot be read: ${reasonOf(error)}`);
+  }
+}

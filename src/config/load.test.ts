@@ -1,0 +1,333 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AuthSettings } from "../auth/setup.js";
+import { ConfigError, type ConfigProblem } from "./errors.js";
+import { explainConfig, settingFlags } from "./explain.js";
+import { truth, whole } from "./kinds.js";
+import { describeSettings, loadConfig } from "./load.js";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "mailroom-config-"));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const write = (text: string, name = "mail.toml") => {
+  writeFileSync(join(directory, name), text);
+  return join(directory, name);
+};
+const load = (options: { flags?: Record<string, unknown>; env?: Record<string, string | undefined> } = {}) =>
+  loadConfig({ env: {}, directory, ...options });
+
+function problemsOf(act: () => unknown): readonly ConfigProblem[] {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+/** Where a value came from and what it is, as `mailroom config` shows it. */
+function explained(config: ReturnType<typeof load>, key: string): string | undefined {
+  const row = explainConfig(config).find((candidate) => candidate.key === key);
+  return row && `${row.value} (${row.source.replace(directory, ".")})`;
+}
+
+describe("the configuration", () => {
+  it("has a default for everything", () => {
+    const { settings, file, rows } = load();
+    expect(file).toBeUndefined();
+    expect(settings.server).toMatchObject({ host: "127.0.0.1", port: 8000, dev: false, data: undefined });
+    expect(settings.server.settings).toMatchObject({
+      taskMessageLimit: 15,
+      repetitionLimit: 3,
+      strictIds: false,
+    });
+    expect(settings.limits).toMatchObject({
+      turns: 64,
+      turnsPerInstance: 16,
+      turnsPerTask: 8,
+      failedAuthPerMinute: 20,
+    });
+    expect(settings.auth.mode).toEqual(["token"]);
+    expect(settings.store).toEqual({ database: "sqlite", durability: "fsync" });
+    expect(rows.every(({ source }) => source.from === "default")).toBe(true);
+  });
+
+  it("understands the reference's file", () => {
+    write(`
+      [server]
+      port = 8100
+      host = "0.0.0.0"
+      reload = false
+      debug = true
+      [server.swarm]
+      name = "example-no-proxy"
+      source = "swarms.json"
+      registry_file = "registries/example-no-proxy.json"
+      description = ""
+      keywords = []
+      public = false
+      [server.settings]
+      task_message_limit = 20
+      print_llm_streams = false
+      [client]
+      timeout = 3600.0
+      verbose = true
+    `);
+    const { settings } = load();
+    expect(settings.server).toMatchObject({
+      port: 8100,
+      host: "0.0.0.0",
+      debug: true,
+      swarm: {
+        name: "example-no-proxy",
+        source: join(directory, "swarms.json"),
+        registry: join(directory, "registries/example-no-proxy.json"),
+      },
+      settings: { taskMessageLimit: 20, printLlmStreams: false },
+    });
+    expect(settings.client).toMatchObject({ timeout: 3_600_000, verbose: true });
+    expect(settings.log.level).toBe("debug");
+  });
+
+  it("takes flags before the environment before the file before the default, and remembers which", () => {
+    write("[server]\nport = 1\n");
+    const env = { MAILROOM_PORT: "2" };
+    expect(explained(load({ flags: { port: "3" }, env }), "server.port")).toBe("3 (--port)");
+    expect(explained(load({ env }), "server.port")).toBe("2 (MAILROOM_PORT)");
+    expect(explained(load(), "server.port")).toBe("1 (./mail.toml:2)");
+    rmSync(join(directory, "mail.toml"));
+    expect(explained(load(), "server.port")).toBe("8000 (default)");
+  });
+
+  it("reads the reference's variables, ours before theirs", () => {
+    const env = {
+      AUTH_ENDPOINT: "http://auth.example/login",
+      TOKEN_INFO_ENDPOINT: "http://auth.example/check",
+      MAILROOM_AUTH_TOKEN_INFO_ENDPOINT: "http://ours.example/check",
+      LITELLM_PROXY_API_BASE: "http://llm.example",
+      DATABASE_URL: "none",
+      SWARM_NAME: "not read",
+    };
+    const { settings } = load({ env });
+    expect(settings.auth).toMatchObject({
+      authEndpoint: "http://auth.example/login",
+      tokenInfoEndpoint: "http://ours.example/check",
+      mode: ["token", "service"],
+    });
+    expect(settings.models.proxyUrl).toBe("http://llm.example");
+    expect(settings.store.database).toBe("memory");
+    expect(settings.server.swarm.name).toBeUndefined();
+  });
+
+  it("takes an empty variable for none", () => {
+    expect(load({ env: { MAILROOM_PORT: "", DATABASE_URL: "" } }).settings.server.port).toBe(8000);
+  });
+
+  it("takes paths in the file relative to the file, others to where we are", () => {
+    mkdirSync(join(directory, "etc"));
+    const file = write('[server]\ndata = "d"\n[server.swarm]\nsource = "s.json"\n', "etc/other.toml");
+    const { settings } = load({ flags: { config: "etc/other.toml", data: "here" } });
+    expect(settings.server.data).toBe(join(directory, "here"));
+    expect(settings.server.swarm.source).toBe(join(directory, "etc/s.json"));
+    expect(load({ flags: { config: file } }).file).toBe(file);
+  });
+
+  it("fits what authentication asks for", () => {
+    const settings: AuthSettings = load().settings.auth;
+    expect(settings.jwt.roleClaim).toBe("role");
+  });
+});
+
+describe("the file", () => {
+  it("is the one of --config, then of MAIL_CONFIG_PATH, then ./mail.toml", () => {
+    for (const name of ["a", "b", "mail"]) write(`[server.swarm]\nname = "${name}"`, `${name}.toml`);
+    const env = { MAIL_CONFIG_PATH: "b.toml" };
+    expect(load({ flags: { config: "a.toml" }, env }).settings.server.swarm.name).toBe("a");
+    expect(load({ env }).settings.server.swarm.name).toBe("b");
+    expect(load().settings.server.swarm.name).toBe("mail");
+  });
+
+  it("must be there if somebody named it", () => {
+    expect(problemsOf(() => load({ flags: { config: "no.toml" } }))).toMatchObject([
+      { place: "--config", message: expect.stringContaining("no.toml") },
+    ]);
+    expect(problemsOf(() => load({ env: { MAIL_CONFIG_PATH: "no.toml" } }))).toMatchObject([
+      { place: "MAIL_CONFIG_PATH" },
+    ]);
+  });
+
+  it("must be TOML; the place is told, what stands there is not", () => {
+    const file = write('[auth.jwt]\nsecret = "sesame\n');
+    const [problem] = problemsOf(() => load());
+    expect(problem?.place).toMatch(`${file}:2:`);
+    expect(JSON.stringify(problem)).not.toContain("sesame");
+  });
+});
+
+describe("mistakes", () => {
+  const messages = (text: string) => {
+    const file = write(text);
+    return problemsOf(() => load()).map(
+      ({ place, message, hint }) => `${place?.replace(file, "mail.toml")}: ${message}; ${hint}`,
+    );
+  };
+
+  it("in names are told with their line and what was meant", () => {
+    expect(messages("[server]\n\nprot = 9000\n")).toEqual([
+      "mail.toml:3: unknown key 'server.prot'; did you mean 'port'?",
+    ]);
+    expect(messages("[servr]\nport = 1\n")).toEqual([
+      "mail.toml:1: unknown key 'servr'; did you mean 'server'?",
+    ]);
+    expect(messages("[server]\ntask_message_limit = 3\n")).toEqual([
+      "mail.toml:2: unknown key 'server.task_message_limit'; did you mean 'server.settings.task_message_limit'?",
+    ]);
+    expect(messages("[log]\nzzzzzzzzzz = 3\n")).toEqual([
+      "mail.toml:2: unknown key 'log.zzzzzzzzzz'; known: 'level', 'format', 'requests'",
+    ]);
+    expect(messages("server = 3")).toEqual(["mail.toml:1: server must be a table; undefined"]);
+  });
+
+  it("in variables too, if they are meant for us", () => {
+    const env = { MAILROOM_PROT: "9000", PORT: "1", MAILROOM_MESH_LISTEN: "x" };
+    expect(problemsOf(() => load({ env }))).toMatchObject([
+      { place: "MAILROOM_PROT", hint: "did you mean 'MAILROOM_PORT'?" },
+    ]);
+  });
+
+  it("in values are all told at once, with what they must be", () => {
+    write('[server]\nport = "many"\n[log]\nlevel = "loud"\n');
+    const problems = problemsOf(() =>
+      load({ flags: { dev: "perhaps" }, env: { MAILROOM_TURN_TIMEOUT: "soon" } }),
+    );
+    expect(problems.map(({ key, place }) => `${key} ${place?.replace(directory, ".")}`)).toEqual([
+      "server.port ./mail.toml:2",
+      "server.dev --dev",
+      "server.settings.turn_timeout MAILROOM_TURN_TIMEOUT",
+      "log.level ./mail.toml:4",
+    ]);
+    expect(problems[0]?.message).toBe('server.port must be a whole number from 0 to 65535, not "many"');
+    const error = new ConfigError(problems);
+    expect(error.code).toBe("bad_config");
+    expect(error.message.split("\n")).toHaveLength(5);
+  });
+
+  it("in saying the same thing twice are told", () => {
+    write('[server.swarm]\nregistry = "a"\nregistry_file = "b"\n');
+    expect(
+      problemsOf(() => load({ flags: { swarm: "a", swarmSource: "b" } })).map(({ message }) => message),
+    ).toEqual([
+      "means the same as --swarm: give one",
+      "server.swarm.registry_file means the same as server.swarm.registry: give one",
+    ]);
+  });
+
+  it("in what belongs together are told where they were made", () => {
+    const keysOf = (options: Parameters<typeof load>[0]) =>
+      problemsOf(() => load(options)).map(({ key }) => key);
+    expect(keysOf({ flags: { dev: true, host: "0.0.0.0" } })).toEqual(["server.host"]);
+    expect(keysOf({ flags: { dev: true, host: "::1" } })).toEqual([]);
+    expect(keysOf({ env: { MAILROOM_TLS_CERT: "c.pem" } })).toEqual(["server.tls.cert"]);
+    expect(keysOf({ env: { MAILROOM_TLS_KEY: "k.pem" } })).toEqual(["server.tls.key"]);
+    expect(keysOf({ env: { MAILROOM_TLS_KEY: "k.pem", MAILROOM_TLS_CERT: "c.pem" } })).toEqual([]);
+    expect(keysOf({ env: { AUTH_ENDPOINT: "http://a.example" } })).toEqual(["auth.auth_endpoint"]);
+    expect(keysOf({ env: { MAILROOM_AUTH_MODE: "service" } })).toEqual(["auth.mode"]);
+    expect(keysOf({ env: { MAILROOM_AUTH_MODE: "jwt" } })).toEqual(["auth.mode"]);
+    const both = { MAILROOM_AUTH_JWT_JWKS_URL: "https://a.example", MAILROOM_AUTH_JWT_SECRET: "x" };
+    expect(keysOf({ env: both })).toEqual(["auth.jwt.jwks_url"]);
+  });
+
+  it("such as a PostgreSQL URL are told without the password in it", () => {
+    const [problem] = problemsOf(() => load({ env: { DATABASE_URL: "postgres://ann:sesame@db.example/x" } }));
+    expect(problem).toMatchObject({ key: "store.database", place: "DATABASE_URL" });
+    expect(problem?.message).toMatch(/PostgreSQL/);
+    expect(JSON.stringify(problem)).not.toContain("sesame");
+  });
+});
+
+describe("secrets", () => {
+  it("are never shown", () => {
+    write('[auth.jwt]\nsecret = "open sesame"\n');
+    const config = load({ env: { OPENAI_API_KEY: "sk-sesame", MAILROOM_TOKEN: "mr_sesame" } });
+    expect(config.settings.auth.jwt.secret).toBe("open sesame");
+    expect(config.settings.client.token).toBe("mr_sesame");
+    expect(explained(config, "auth.jwt.secret")).toBe("******** (./mail.toml:2)");
+    expect(JSON.stringify(config.rows) + JSON.stringify(explainConfig(config))).not.toContain("sesame");
+    const wrong = problemsOf(() => load({ env: { MAILROOM_TOKEN: "sesame" }, flags: { token: 5 } }));
+    expect(wrong).toHaveLength(1);
+  });
+
+  it("may be taken from the environment", () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: this is what stands in the file
+    write('[auth.jwt]\nsecret = "${ISSUER_SECRET}"\n');
+    expect(load({ env: { ISSUER_SECRET: "open sesame" } }).settings.auth.jwt.secret).toBe("open sesame");
+    expect(problemsOf(() => load())).toMatchObject([{ message: expect.stringContaining("ISSUER_SECRET") }]);
+  });
+});
+
+describe("rooms that come later", () => {
+  it("have their tables, which are kept as they are until somebody declares them", () => {
+    write('[mesh]\nlisten = 9443\nanything = "goes"\n');
+    const config = load();
+    expect(config.reserved).toEqual({ mesh: { listen: 9443, anything: "goes" } });
+    write("mesh = 3");
+    expect(problemsOf(() => load())).toMatchObject([{ message: "mesh must be a table" }]);
+  });
+
+  it("declare their settings in the same words, and are then held to them", () => {
+    const extended = (env: Record<string, string> = {}) =>
+      loadConfig({
+        env,
+        directory,
+        extend: (root) => ({
+          mesh: root.section("mesh", "The mesh.", (mesh) => ({
+            listen: mesh.optional("listen", { kind: whole({ max: 65_535 }), doc: "The port." }),
+            wake: mesh.setting("wake", { kind: truth, default: true, doc: "Whether." }),
+          })),
+        }),
+      });
+    write("[mesh]\nlisten = 9443\n");
+    const config = extended({ MAILROOM_MESH_WAKE: "no" });
+    expect(config.settings.mesh).toEqual({ listen: 9443, wake: false });
+    expect(config.settings.server.port).toBe(8000);
+    expect(config.reserved).toEqual({});
+    expect(explainConfig(config)).toContainEqual({
+      key: "mesh.wake",
+      value: "false",
+      source: "MAILROOM_MESH_WAKE",
+    });
+    write("[mesh]\nlisen = 9443\n");
+    expect(problemsOf(extended)).toMatchObject([{ key: "mesh.lisen", hint: "did you mean 'listen'?" }]);
+    expect(problemsOf(() => extended({ MAILROOM_MESH_WAK: "no" }))).toHaveLength(2);
+  });
+});
+
+describe("the table of settings", () => {
+  it("gives every setting names of its own", () => {
+    const { rows } = describeSettings();
+    const names = [
+      ...rows.map(({ key }) => key),
+      ...rows.flatMap(({ env }) => env),
+      ...rows.flatMap(({ flag }) => [...(flag?.names ?? [])]),
+    ];
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it("has the reference's flags", () => {
+    const flags = settingFlags("server").flatMap(({ names, short = "" }) => [...names, short]);
+    expect(flags).toEqual(
+      expect.arrayContaining(
+        "-p --port -H --host -r --reload -d --debug -n --swarm-name -s --swarm-source -rf --swarm-registry --print-llm-streams --dev --data --swarm".split(
+          " ",
+        ),
+      ),
+    );
+    expect(settingFlags("client").map(({ key }) => key)).toContain("client.timeout");
+  });
+});

@@ -1,0 +1,79 @@
+/** Finds what was meant to be a setting and is none: a mistyped name must not be taken for a choice. */
+import { didYouMean, nearest } from "../mail/swarm-file/suggest.js";
+import type { SectionRow, SettingRow } from "./declare.js";
+import type { ConfigProblem } from "./errors.js";
+import type { ConfigFile } from "./file.js";
+
+export interface KnownNames {
+  readonly rows: readonly Pick<SettingRow, "key" | "env">[];
+  readonly sections: readonly Pick<SectionRow, "key">[];
+  readonly aliases: readonly string[];
+  /** Tables that rooms not loaded here own. */
+  readonly reserved: readonly string[];
+}
+
+export function unknownKeys(file: ConfigFile, known: KnownNames): ConfigProblem[] {
+  const settings = new Set([...known.rows.map(({ key }) => key), ...known.aliases]);
+  const sections = new Set(known.sections.map(({ key }) => key));
+  const problems: ConfigProblem[] = [];
+
+  const walk = (table: object, prefix: string): void => {
+    for (const [name, value] of Object.entries(table)) {
+      const key = prefix + name;
+      if (settings.has(key)) continue;
+      const isTable = typeof value === "object" && value !== null && !Array.isArray(value);
+      const isReserved = prefix === "" && known.reserved.includes(name);
+      if (!sections.has(key) && !isReserved) problems.push(unknown(key));
+      else if (!isTable) problems.push({ key, ...placeOf(key), message: `${key} must be a table` });
+      else if (!isReserved) walk(value, `${key}.`);
+    }
+  };
+
+  const placeOf = (key: string) => {
+    const line = file.lines.get(key);
+    return { place: line === undefined ? file.path : `${file.path}:${line}` };
+  };
+
+  const unknown = (key: string): ConfigProblem => {
+    const hint = suggest(key, [...settings, ...sections, ...known.reserved]);
+    return { key, ...placeOf(key), message: `unknown key '${key}'`, ...(hint === undefined ? {} : { hint }) };
+  };
+
+  walk(file.table, "");
+  return problems;
+}
+
+/** A neighbour with a similar name; else a key of that name in another table; else what there is. */
+function suggest(key: string, all: readonly string[]): string | undefined {
+  const dot = key.lastIndexOf(".");
+  const [prefix, name] = [key.slice(0, dot + 1), key.slice(dot + 1)];
+  const neighbours = all
+    .filter((other) => other.startsWith(prefix) && !other.slice(prefix.length).includes("."))
+    .map((other) => other.slice(prefix.length));
+  if (nearest(name, neighbours) === undefined) {
+    const leaves = new Map(all.map((other) => [other.slice(other.lastIndexOf(".") + 1), other]));
+    const elsewhere = leaves.get(nearest(name, leaves.keys()) ?? "");
+    if (elsewhere !== undefined) return `did you mean '${elsewhere}'?`;
+  }
+  return didYouMean(name, neighbours);
+}
+
+/** `MAILROOM_…` variables that no setting has. What a reserved table will own is left alone. */
+export function unknownVariables(
+  env: Readonly<Record<string, string | undefined>>,
+  known: KnownNames,
+): ConfigProblem[] {
+  const variables = new Set(known.rows.flatMap((row) => row.env));
+  const reserved = known.reserved.map((name) => `MAILROOM_${name.toUpperCase()}_`);
+  return Object.keys(env)
+    .filter((name) => name.startsWith("MAILROOM_") && env[name] !== "" && env[name] !== undefined)
+    .filter((name) => !variables.has(name) && !reserved.some((prefix) => name.startsWith(prefix)))
+    .map((name) => {
+      const near = nearest(name, variables);
+      return {
+        place: name,
+        message: "there is no setting with this environment variable",
+        hint: near === undefined ? "'mailroom config' lists those there are" : `did you mean '${near}'?`,
+      };
+    });
+}

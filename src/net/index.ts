@@ -1,0 +1,24 @@
+/** The way out: see README.md for what it promises. */
+export { AllowRuleError, parseAllowRule } from "./allow.js";
+export {
+  type BackoffPolicy,
+  backoffDelay,
+  DEFAULT_BACKOFF,
+  parseRetryAfter,
+  type Random,
+  seededRandom,
+} from "./backoff.js";
+export { type Admission, type CircuitOptions, Circuits } from "./circuit.js";
+export {
+  createHttpClient,
+  type HttpAnswer,
+  type HttpClient,
+  type HttpClientOptions,
+  type HttpStream,
+  type RequestOptions,
+} from "./client.js";
+export type { Resolve, ResolvedAddress } from "./connector.js";
+export { isTransient, NET_ERROR_CODES, NetError, type NetErrorCode } from "./errors.js";
+export { createFetch, type FetchOptions } from "./fetch.js";
+export { createGuard, type Guard, type GuardOptions, type Refusal } from "./guard.js";
+export type { TlsOptions } from "./tls.js";

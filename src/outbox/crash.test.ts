@@ -1,0 +1,259 @@
+/**
+ * The promises of README.md under crashes: random items, handlers and instants of death, a virtual clock, and the
+ * real store. A dead process's commits have no effect; whatever it had committed before, the next one finds.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Batch, Clock, Committed } from "../engine/ports.js";
+import { openSqliteStore, type SqliteStore } from "../store/index.js";
+import { VirtualClock } from "./contract/virtual-clock.js";
+import { type Attempt, type AttemptResult, Dispatcher } from "./dispatcher.js";
+import { enqueue } from "./item.js";
+
+const QUEUE = "crash";
+const OUTCOMES = "outcomes";
+const CONCURRENCY = 3;
+const PER_TARGET = 2;
+
+interface PlannedItem {
+  readonly lane: number;
+  readonly target: number;
+  /** What the handler answers, attempt by attempt; after that it delivers. */
+  readonly answers: readonly ("retry" | "throw" | "refuse" | "slow" | "deliver")[];
+  readonly due: number;
+  readonly deadline: number | undefined;
+  readonly enqueueAt: number;
+}
+
+const plannedItem: fc.Arbitrary<PlannedItem> = fc.record({
+  lane: fc.integer({ min: 0, max: 3 }),
+  target: fc.integer({ min: 0, max: 2 }),
+  answers: fc.array(fc.constantFrom("retry", "throw", "refuse", "slow", "deliver"), { maxLength: 4 }),
+  due: fc.integer({ min: 0, max: 2_000 }),
+  deadline: fc.option(fc.integer({ min: 0, max: 20_000 }), { nil: undefined }),
+  enqueueAt: fc.integer({ min: 0, max: 5_000 }),
+});
+
+const scenario = fc.record({
+  items: fc.array(plannedItem, { minLength: 1, maxLength: 14 }),
+  /** Commits that each process survives before it dies; the last process lives on. */
+  lives: fc.array(fc.integer({ min: 0, max: 12 }), { maxLength: 5 }),
+  /** Whether the commit during which a process dies was kept. */
+  keptLast: fc.boolean(),
+});
+
+interface Observed {
+  readonly attempts: { id: string; lane: string; at: number }[];
+  readonly violations: string[];
+}
+
+/** A store as a process sees it that dies at a certain commit: nothing it asks for later is answered. */
+function mortal(
+  store: SqliteStore,
+  lives: number,
+  keptLast: boolean,
+  died: () => void,
+): Pick<SqliteStore, "commit"> {
+  let left = lives;
+  return {
+    commit(batch: Batch): Promise<Committed> {
+      left -= 1;
+      if (left >= 0) return store.commit(batch);
+      if (left === -1) {
+        if (keptLast) store.commit(batch).catch(() => undefined);
+        died();
+      }
+      return new Promise(() => undefined);
+    },
+  };
+}
+
+async function live(
+  store: SqliteStore,
+  clock: VirtualClock,
+  plan: ReadonlyMap<string, PlannedItem>,
+  observed: Observed,
+  enqueueDue: () => Promise<void>,
+  life: { commits: number; keptLast: boolean },
+): Promise<void> {
+  let dead = false;
+  const mine = mortal(store, life.commits, life.keptLast, () => {
+    dead = true;
+  });
+  const underWay = new Map<string, number>();
+  const lanes = new Set<string>();
+  const handler = async ({ item, number }: Attempt): Promise<AttemptResult> => {
+    if (dead) return new Promise(() => undefined);
+    const planned = plan.get(item.id);
+    observed.attempts.push({ id: item.id, lane: item.lane, at: clock.now() });
+    if (lanes.has(item.lane)) observed.violations.push(`two of lane ${item.lane} at once`);
+    if (item.deadlineAt !== undefined && clock.now() >= item.deadlineAt) {
+      observed.violations.push(`${item.id} tried after its deadline`);
+    }
+    if (clock.now() < item.dueAt) observed.violations.push(`${item.id} tried before it was due`);
+    lanes.add(item.lane);
+    underWay.set(item.target, (underWay.get(item.target) ?? 0) + 1);
+    const total = [...underWay.values()].reduce((sum, count) => sum + count, 0);
+    if (total > CONCURRENCY) observed.violations.push(`${total} attempts at once`);
+    if ((underWay.get(item.target) ?? 0) > PER_TARGET) observed.violations.push(`too many to ${item.target}`);
+    try {
+      switch (planned?.answers[number - 1] ?? "deliver") {
+        case "retry":
+          return { kind: "retry", reason: "planned" };
+        case "throw":
+          throw new Error("planned");
+        case "refuse":
+          return { kind: "refused", reason: "planned" };
+        case "slow":
+          await new Promise(setImmediate);
+          return { kind: "delivered" };
+        default:
+          return { kind: "delivered" };
+      }
+    } finally {
+      lanes.delete(item.lane);
+      underWay.set(item.target, (underWay.get(item.target) ?? 1) - 1);
+    }
+  };
+  // The timers of a dead process never ring, and its handlers are not called any more.
+  const mortalClock: Clock = {
+    now: () => clock.now(),
+    after: (ms, callback) => clock.after(ms, () => dead || callback()),
+  };
+  const dispatcher = new Dispatcher(
+    { store: mine, reads: store.outbox, clock: mortalClock, random: () => 0.5, report: () => undefined },
+    {
+      queue: QUEUE,
+      handler,
+      concurrency: CONCURRENCY,
+      targetConcurrency: PER_TARGET,
+      settle: async (item, final) => ({
+        appends: [
+          {
+            journal: OUTCOMES,
+            expected: await store.lastNumber(OUTCOMES),
+            count: 1,
+            data: JSON.stringify([{ id: item.id, lane: item.lane, outcome: final.outcome }]),
+          },
+        ],
+      }),
+    },
+  );
+  for (;;) {
+    await enqueueDue();
+    dispatcher.wake();
+    // Nothing polls, so nothing but real input and output stands between here and the next timer.
+    const quiet = dispatcher.quiet().then(() => true);
+    let settled = false;
+    while (!settled && !dead) {
+      settled = await Promise.race([quiet, new Promise<false>((resolve) => setImmediate(resolve, false))]);
+    }
+    if (dead) {
+      // The commit that was kept at the moment of death must be through before the next process begins.
+      await store.commit({ appends: [] });
+      return;
+    }
+    if (!clock.step()) return;
+  }
+}
+
+describe("the outbox under crashes", () => {
+  it("gives every item exactly one outcome, lanes in order, limits kept", async () => {
+    await fc.assert(
+      fc.asyncProperty(scenario, async ({ items, lives, keptLast }) => {
+        const store = await openSqliteStore({ path: ":memory:" });
+        const clock = new VirtualClock();
+        const start = clock.now();
+        const plan = new Map(items.map((item, index) => [`i${index}`, item]));
+        const observed: Observed = { attempts: [], violations: [] };
+        const enqueued: string[] = [];
+
+        const enqueueDue = async (): Promise<void> => {
+          for (const [id, item] of plan) {
+            if (enqueued.includes(id)) continue;
+            if (start + item.enqueueAt > clock.now()) continue;
+            const now = clock.now();
+            const row = enqueue({
+              queue: QUEUE,
+              id,
+              lane: `l${item.lane}`,
+              target: `t${item.target}`,
+              payload: id,
+              dedupeKey: id,
+              createdAt: now,
+              dueAt: now + item.due,
+              ...(item.deadline !== undefined && { deadlineAt: now + item.deadline }),
+            });
+            // By another process: enqueuing is not what dies here.
+            await store.commit({ appends: [], rows: [row] });
+            enqueued.push(id);
+          }
+        };
+        for (const item of items) clock.after(item.enqueueAt, () => undefined);
+
+        for (const commits of [...lives, Number.POSITIVE_INFINITY]) {
+          await live(store, clock, plan, observed, enqueueDue, { commits, keptLast });
+        }
+
+        expect(observed.violations).toEqual([]);
+        const outcomes = (await store.read(OUTCOMES)).flatMap(({ data }) => JSON.parse(data));
+        expect(outcomes.map(({ id }: { id: string }) => id).sort()).toEqual([...enqueued].sort());
+        for (const lane of new Set(items.map((item) => `l${item.lane}`))) {
+          const inLane = (id: string): boolean => `l${plan.get(id)?.lane}` === lane;
+          const ended = outcomes.filter((one: { lane: string }) => one.lane === lane);
+          expect(ended.map(({ id }: { id: string }) => id)).toEqual(enqueued.filter(inLane));
+        }
+        const counts = await store.outbox.counts(QUEUE);
+        expect(counts.waiting).toBe(0);
+        expect(counts.delivered + counts.refused + counts.expired).toBe(items.length);
+        expect((await store.outbox.waitingByTarget(QUEUE)).size).toBe(0);
+        await store.close();
+      }),
+      { numRuns: 250 },
+    );
+  });
+
+  it("finds what waits after the file was closed and opened again", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "mailroom-outbox-"));
+    const clock = new VirtualClock();
+    const now = clock.now();
+    const first = await openSqliteStore({ directory });
+    const item = { queue: QUEUE, id: "a", lane: "l", target: "t", payload: "p", createdAt: now, dueAt: now };
+    await first.commit({ appends: [], rows: [enqueue(item)] });
+    await first.close();
+    const second = await openSqliteStore({ directory });
+    const payloads: string[] = [];
+    const dispatcher = new Dispatcher(
+      { store: second, reads: second.outbox, clock, report: () => undefined },
+      {
+        queue: QUEUE,
+        handler: async (attempt) => {
+          payloads.push(attempt.item.payload);
+          return { kind: "delivered" };
+        },
+      },
+    );
+    dispatcher.wake();
+    await dispatcher.quiet();
+    expect(payloads).toEqual(["p"]);
+    await second.close();
+    await rm(directory, { recursive: true });
+  });
+
+  it("refuses a second outcome, whoever comes with it", async () => {
+    const store = await openSqliteStore({ path: ":memory:" });
+    const item = { queue: QUEUE, id: "a", lane: "l", target: "t", payload: "p", createdAt: 0, dueAt: 0 };
+    await store.commit({ appends: [], rows: [enqueue(item)] });
+    const finish = { kind: "outbox.finish", id: "a", outcome: "delivered", attempts: 1, at: 1 };
+    await store.commit({ appends: [], rows: [finish] });
+    const entry = { journal: OUTCOMES, expected: 0, count: 1, data: "[1]" };
+    await expect(store.commit({ appends: [entry], rows: [finish] })).rejects.toMatchObject({
+      code: "row_conflict",
+    });
+    expect(await store.lastNumber(OUTCOMES)).toBe(0);
+    await store.close();
+  });
+});

@@ -1,0 +1,298 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { Batch } from "../engine/ports.js";
+import { openSqliteStore, type SqliteStore } from "../store/index.js";
+import { VirtualClock } from "./contract/virtual-clock.js";
+import { type Attempt, type AttemptResult, Dispatcher, type QueueOptions } from "./dispatcher.js";
+import { enqueue, type OutboxItem, purgeFinished } from "./item.js";
+import type { Final } from "./settle.js";
+
+const QUEUE = "test";
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+interface Setup {
+  readonly store: SqliteStore;
+  readonly clock: VirtualClock;
+  readonly dispatcher: Dispatcher;
+  readonly problems: unknown[];
+  readonly attempts: Attempt[];
+  put(id: string, fields?: Partial<OutboxItem>, maxWaiting?: number): Promise<unknown>;
+  /** Runs until nothing is left to do before a time. */
+  run(ms?: number): Promise<void>;
+}
+
+async function setUp(
+  handler: (attempt: Attempt) => AttemptResult | Promise<AttemptResult>,
+  options: Partial<QueueOptions> & { store?: SqliteStore } = {},
+): Promise<Setup> {
+  const store = options.store ?? (await openSqliteStore({ path: ":memory:" }));
+  if (options.store === undefined) cleanups.push(() => store.close());
+  const clock = new VirtualClock();
+  const attempts: Attempt[] = [];
+  const problems: unknown[] = [];
+  const dispatcher = new Dispatcher(
+    { store, reads: store.outbox, clock, random: () => 0, report: (problem) => problems.push(problem) },
+    {
+      queue: QUEUE,
+      handler: async (attempt) => {
+        attempts.push(attempt);
+        return handler(attempt);
+      },
+      ...options,
+    },
+  );
+  cleanups.push(() => dispatcher.stop());
+  return {
+    store,
+    clock,
+    dispatcher,
+    problems,
+    attempts,
+    put: (id, fields = {}, maxWaiting) => {
+      const now = clock.now();
+      const item = {
+        queue: QUEUE,
+        id,
+        lane: id,
+        target: "peer",
+        payload: id,
+        createdAt: now,
+        dueAt: now,
+        ...fields,
+      };
+      return store.commit({
+        appends: [],
+        rows: [enqueue(item, maxWaiting === undefined ? {} : { maxWaiting })],
+      });
+    },
+    async run(ms = 0) {
+      const until = clock.now() + ms;
+      dispatcher.wake();
+      do await dispatcher.quiet();
+      while (clock.step(until));
+      if (clock.now() < until) clock.jump(until - clock.now());
+    },
+  };
+}
+
+const delivered: AttemptResult = { kind: "delivered" };
+
+describe("delivery", () => {
+  it("hands each item over once and remembers the outcome", async () => {
+    const { put, run, attempts, store } = await setUp(() => delivered);
+    await put("a");
+    await put("b");
+    await run();
+    await run();
+    expect(attempts.map(({ item, number }) => [item.payload, number])).toEqual([
+      ["a", 1],
+      ["b", 1],
+    ]);
+    expect(await store.outbox.counts(QUEUE)).toEqual({ waiting: 0, delivered: 2, refused: 0, expired: 0 });
+    expect(await store.outbox.item("a")).toMatchObject({ outcome: "delivered", attempts: 1, payload: "" });
+  });
+
+  it("becomes durable with the batch it came in, or not at all", async () => {
+    const { store, attempts, run, clock } = await setUp(() => delivered);
+    const now = clock.now();
+    const item = { queue: QUEUE, id: "a", lane: "l", target: "t", payload: "p", createdAt: now, dueAt: now };
+    const stale = { journal: "j", expected: 7, count: 1, data: "[1]" };
+    await expect(store.commit({ appends: [stale], rows: [enqueue(item)] })).rejects.toThrow("journal j");
+    await run();
+    expect(attempts).toEqual([]);
+  });
+
+  it("waits for the due time", async () => {
+    const { put, run, attempts, clock } = await setUp(() => delivered);
+    await put("later", { dueAt: clock.now() + 5_000 });
+    await run(4_999);
+    expect(attempts).toHaveLength(0);
+    await run(1);
+    expect(attempts).toHaveLength(1);
+  });
+
+  it("keeps the order of a lane, and lets other lanes pass a blocked one", async () => {
+    const { put, run, attempts } = await setUp(({ item, number }) =>
+      item.id === "a1" && number < 3 ? { kind: "retry", reason: "down", after: 1_000 } : delivered,
+    );
+    await put("a1", { lane: "a" });
+    await put("a2", { lane: "a" });
+    await put("b1", { lane: "b" });
+    await run(10_000);
+    expect(attempts.map(({ item }) => item.id)).toEqual(["a1", "b1", "a1", "a1", "a2"]);
+  });
+
+  it("goes on with the lane when an item is refused", async () => {
+    const { put, run, store } = await setUp(({ item }) =>
+      item.id === "a1" ? { kind: "refused", reason: "no such agent" } : delivered,
+    );
+    await put("a1", { lane: "a" });
+    await put("a2", { lane: "a" });
+    await run();
+    expect(await store.outbox.list(QUEUE, { limit: 9 })).toMatchObject([
+      { id: "a1", outcome: "refused", reason: "no such agent" },
+      { id: "a2", outcome: "delivered" },
+    ]);
+  });
+
+  it("recognises what was enqueued before, finished or not", async () => {
+    const { put, run, attempts, store } = await setUp(() => delivered);
+    await put("a", { dedupeKey: "k" });
+    await put("b", { dedupeKey: "k" });
+    await run();
+    await put("c", { dedupeKey: "k" });
+    await run();
+    expect(attempts.map(({ item }) => item.id)).toEqual(["a"]);
+    expect(await store.outbox.byDedupeKey(QUEUE, "k")).toMatchObject({ id: "a", outcome: "delivered" });
+    await store.commit({
+      appends: [],
+      rows: [purgeFinished(QUEUE, Number.MAX_SAFE_INTEGER)],
+    });
+    expect(await store.outbox.byDedupeKey(QUEUE, "k")).toBeUndefined();
+  });
+
+  it("refuses more than a target may have waiting", async () => {
+    const { put, run, store } = await setUp(() => delivered);
+    await put("a", {}, 2);
+    await put("b", {}, 2);
+    await expect(put("c", {}, 2)).rejects.toMatchObject({ code: "row_conflict" });
+    await put("d", { target: "other" }, 2);
+    expect([...(await store.outbox.waitingByTarget(QUEUE))]).toEqual([
+      ["other", 1],
+      ["peer", 2],
+    ]);
+    await run();
+    await put("c", {}, 2);
+    expect([...(await store.outbox.waitingByTarget(QUEUE))]).toEqual([["peer", 1]]);
+  });
+});
+
+describe("failure", () => {
+  it("backs off, and takes a throw for a failed attempt", async () => {
+    const { put, run, attempts, clock } = await setUp(
+      ({ number }) => {
+        if (number < 4) throw new Error("no route");
+        return delivered;
+      },
+      { backoff: { base: 100, factor: 10, cap: 5_000, jitter: 0 } },
+    );
+    const start = clock.now();
+    const times: number[] = [];
+    await put("a");
+    for (let index = 0; index < 4; index += 1) {
+      await run(0);
+      times.push(clock.now() - start);
+      if (!clock.step()) break;
+    }
+    expect(times).toEqual([0, 100, 1_100, 6_100]);
+    await run();
+    expect(attempts.map(({ interrupted }) => interrupted)).toEqual([false, true, true, true]);
+  });
+
+  it("expires at the deadline without another attempt, and says why", async () => {
+    const finals: Final[] = [];
+    const { put, run, attempts, store, clock } = await setUp(
+      () => ({ kind: "retry", reason: "503", after: 60_000 }),
+      { finished: (_, final) => finals.push(final) },
+    );
+    await put("a", { deadlineAt: clock.now() + 90_000 });
+    await run(3_600_000);
+    expect(attempts).toHaveLength(2);
+    expect(finals).toMatchObject([
+      { outcome: "expired", attempts: 2, reason: expect.stringContaining("503") },
+    ]);
+    expect((await store.outbox.item("a"))?.finishedAt).toBe(finals[0]?.at);
+  });
+
+  it("stops asking a dead target and costs the others nothing", async () => {
+    const { put, run, attempts, dispatcher } = await setUp(
+      ({ item }) => (item.target === "dead" ? { kind: "retry", reason: "down" } : delivered),
+      { targetConcurrency: 1, concurrency: 2 },
+    );
+    for (let index = 0; index < 50; index += 1) await put(`dead-${index}`, { target: "dead" });
+    await put("alive", { target: "alive" });
+    await run();
+    expect(attempts.filter(({ item }) => item.target === "dead")).toHaveLength(5);
+    expect(attempts.filter(({ item }) => item.target === "alive")).toHaveLength(1);
+    // One attempt per pause, until somebody knows better.
+    await run(1_000);
+    expect(attempts.filter(({ item }) => item.target === "dead")).toHaveLength(6);
+    dispatcher.retryNow("dead");
+    await run();
+    expect(attempts.filter(({ item }) => item.target === "dead")).toHaveLength(11);
+  });
+
+  it("does not hold it against a target that it asked to wait", async () => {
+    const { put, run, attempts } = await setUp(() => ({
+      kind: "retry",
+      reason: "429",
+      after: 10,
+      answered: true,
+    }));
+    await put("a");
+    await run(200);
+    expect(attempts.length).toBeGreaterThan(10);
+  });
+
+  it("remembers that an attempt was under way when the process died, if asked to", async () => {
+    const store = await openSqliteStore({ path: ":memory:" });
+    cleanups.push(() => store.close());
+    const first = await setUp(
+      ({ signal }) => new Promise((_, reject) => signal.addEventListener("abort", reject)),
+      {
+        store,
+        journalAttempts: true,
+      },
+    );
+    await first.put("a");
+    first.dispatcher.wake();
+    while (first.attempts.length === 0) await new Promise(setImmediate);
+    await first.dispatcher.stop();
+    const second = await setUp(() => delivered, { store, journalAttempts: true });
+    await second.run();
+    expect(first.attempts.map(({ interrupted }) => interrupted)).toEqual([false]);
+    expect(second.attempts.map(({ interrupted }) => interrupted)).toEqual([true]);
+  });
+});
+
+describe("the outcome", () => {
+  it("is committed with what the owner adds, which is asked again when it was overtaken", async () => {
+    let asked = 0;
+    const holder: { store?: SqliteStore } = {};
+    const settle = async (): Promise<Batch> => {
+      asked += 1;
+      // The first time the journal moves on between reading and writing.
+      const expected = (await holder.store?.lastNumber("owner")) ?? 0;
+      if (asked === 1)
+        await holder.store?.commit({ appends: [{ journal: "owner", expected, count: 1, data: "[0]" }] });
+      return { appends: [{ journal: "owner", expected, count: 1, data: '["outcome"]' }] };
+    };
+    const { put, run, store, attempts } = await setUp(() => delivered, { settle });
+    holder.store = store;
+    await put("a");
+    await run();
+    expect(asked).toBe(2);
+    expect(attempts).toHaveLength(1);
+    expect((await store.read("owner")).map(({ data }) => data)).toEqual(["[0]", '["outcome"]']);
+  });
+
+  it("is not asked for again when the store was busy", async () => {
+    const { put, run, store, attempts, problems } = await setUp(() => delivered);
+    const commit = store.commit.bind(store);
+    let refusals = 2;
+    store.commit = (batch) => {
+      if (batch.rows?.some(({ kind }) => kind === "outbox.finish") && refusals > 0) {
+        refusals -= 1;
+        return Promise.reject(new Error("busy"));
+      }
+      return commit(batch);
+    };
+    await put("a");
+    await run(5_000);
+    expect(attempts).toHaveLength(1);
+    expect(problems).toHaveLength(2);
+    expect(await store.outbox.counts(QUEUE)).toMatchObject({ waiting: 0, delivered: 1 });
+  });
+});

@@ -1,0 +1,340 @@
+/** Drives one queue: decides who may go now, hands it to the handler, and makes the result durable. */
+import { type Clock, RowConflictError, type Store } from "../engine/ports.js";
+import { type BackoffPolicy, backoffDelay, Circuits, DEFAULT_BACKOFF, type Random } from "../net/index.js";
+import { Agenda } from "./agenda.js";
+import type { OutboxBegin, OutboxRetry } from "./item.js";
+import type { LaneHead, OutboxReads, StoredItem } from "./ports.js";
+import { commitFinal, type Final, type Settle } from "./settle.js";
+
+/** One attempt, as the handler gets it. */
+export interface Attempt {
+  readonly item: StoredItem;
+  /** 1, 2, 3 …; attempts that a crash cut off are counted only if the queue journals attempts. */
+  readonly number: number;
+  /** An earlier attempt may have got through, without anybody having heard of it. */
+  readonly interrupted: boolean;
+  /** Aborts at the time limit of the attempt and at shutdown. The handler ends soon after, whatever it answers. */
+  readonly signal: AbortSignal;
+}
+
+export type AttemptResult =
+  | { readonly kind: "delivered"; readonly note?: unknown }
+  /** It will never be delivered. */
+  | { readonly kind: "refused"; readonly reason: string; readonly note?: unknown }
+  | {
+      readonly kind: "retry";
+      readonly reason: string;
+      /** Milliseconds; in place of the backoff. */
+      readonly after?: number;
+      /** The request may have got through. */
+      readonly uncertain?: boolean;
+      /** The target is alive and only wants to wait: does not count against its circuit. */
+      readonly answered?: boolean;
+    };
+
+/** A throw is a retry. Must recognise the item by its id on a further attempt, or ask the other side to. */
+export type Handler = (attempt: Attempt) => Promise<AttemptResult>;
+
+export interface QueueOptions {
+  readonly queue: string;
+  readonly handler: Handler;
+  readonly settle?: Settle;
+  /** Called after an outcome is durable: to answer who waits for it in this process. */
+  readonly finished?: (item: StoredItem, final: Final) => void;
+  /** Attempts at once. Default 64. */
+  readonly concurrency?: number;
+  /** Attempts at once to one target. Default 4. */
+  readonly targetConcurrency?: number;
+  readonly backoff?: BackoffPolicy;
+  readonly circuits?: Circuits;
+  /** Milliseconds that an attempt may take. Default 60 s. */
+  readonly timeLimit?: number;
+  /**
+   * Commits the beginning of each attempt, at the price of a commit: for targets that do not recognise ids, so that
+   * after a crash the handler knows that an attempt was under way. May be decided for each item. Default false.
+   */
+  readonly journalAttempts?: boolean | ((item: StoredItem) => boolean);
+}
+
+export interface DispatcherParts {
+  readonly store: Pick<Store, "commit">;
+  readonly reads: OutboxReads;
+  readonly clock: Clock;
+  readonly random?: Random;
+  /** Told of what goes wrong where nobody waits for an answer. */
+  readonly report: (problem: { code: string; message: string; cause: unknown }) => void;
+}
+
+const PAGE = 256;
+/** How long to wait when the store did not take what it was given. */
+const STORE_PAUSE = 1_000;
+
+export class Dispatcher {
+  readonly #parts: DispatcherParts;
+  readonly #options: QueueOptions;
+  readonly #random: Random;
+  readonly #circuits: Circuits;
+  readonly #agenda = new Agenda();
+  /** Heads in the agenda or under way: each is in one place only. */
+  readonly #known = new Set<string>();
+  readonly #busy = new Map<string, number>();
+  /** Outcomes that are known but could not be committed yet: their attempt is not made again. */
+  readonly #unsettled = new Map<string, Final>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #stop = new AbortController();
+  #seen = 0;
+  #loading: Promise<void> | undefined;
+  #wakeAgain = false;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(parts: DispatcherParts, options: QueueOptions) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#random = parts.random ?? Math.random;
+    this.#circuits = options.circuits ?? new Circuits({ random: this.#random });
+  }
+
+  /** Takes up what waits. Also to be called after each commit that enqueued something. */
+  wake(): void {
+    if (this.#stop.signal.aborted) return;
+    if (this.#loading !== undefined) {
+      this.#wakeAgain = true;
+      return;
+    }
+    this.#loading = this.#load().finally(() => {
+      this.#loading = undefined;
+      if (this.#wakeAgain) {
+        this.#wakeAgain = false;
+        this.wake();
+      }
+    });
+  }
+
+  /** Somebody knows that the target is back: its circuit closes and what waits for it is due now. */
+  retryNow(target: string): void {
+    this.#circuits.reset(target);
+    this.#agenda.hasten(target, this.#parts.clock.now());
+    this.#pump();
+  }
+
+  /** Attempts under way. */
+  get underWay(): number {
+    return this.#running.size;
+  }
+
+  /** Resolves when there is nothing to do before the next timer. */
+  async quiet(): Promise<void> {
+    while (this.#loading !== undefined || this.#running.size > 0) {
+      await Promise.all([this.#loading, ...this.#running]);
+    }
+  }
+
+  /** Aborts attempts under way and waits for them; what has no outcome yet is taken up by the next process. */
+  async stop(): Promise<void> {
+    this.#cancelTimer?.();
+    this.#stop.abort();
+    await this.quiet();
+  }
+
+  async #load(): Promise<void> {
+    try {
+      for (;;) {
+        const heads = await this.#parts.reads.heads(this.#options.queue, this.#seen, PAGE);
+        for (const head of heads) {
+          this.#seen = Math.max(this.#seen, head.number);
+          this.#add(head);
+        }
+        if (heads.length < PAGE) break;
+      }
+    } catch (error) {
+      this.#storeFailed(error);
+    }
+    this.#pump();
+  }
+
+  #add(head: LaneHead): void {
+    if (this.#known.has(head.id)) return;
+    this.#known.add(head.id);
+    this.#agenda.add(head);
+  }
+
+  #pump(): void {
+    if (this.#stop.signal.aborted) return;
+    const now = this.#parts.clock.now();
+    const { concurrency = 64, targetConcurrency = 4 } = this.#options;
+    let wakeAt = Number.POSITIVE_INFINITY;
+    this.#agenda.ripen(now);
+    const mayGo = (target: string): boolean => {
+      if ((this.#busy.get(target) ?? 0) >= targetConcurrency) return false;
+      const admission = this.#circuits.admit(target, now);
+      if (!admission.admitted && admission.retryAt !== undefined) {
+        wakeAt = Math.min(wakeAt, admission.retryAt);
+      }
+      return admission.admitted;
+    };
+    while (this.#running.size < concurrency) {
+      const head = this.#agenda.take(mayGo);
+      if (head === undefined) break;
+      this.#begin(head);
+    }
+    this.#sleepUntil(Math.min(wakeAt, this.#agenda.nextDue ?? Number.POSITIVE_INFINITY), now);
+  }
+
+  #sleepUntil(time: number, now: number): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    if (time === Number.POSITIVE_INFINITY) return;
+    this.#cancelTimer = this.#parts.clock.after(Math.max(0, time - now), () => this.#pump());
+  }
+
+  #begin(head: LaneHead): void {
+    this.#busy.set(head.target, (this.#busy.get(head.target) ?? 0) + 1);
+    const run: Promise<void> = this.#run(head).finally(() => {
+      this.#running.delete(run);
+      const left = (this.#busy.get(head.target) ?? 1) - 1;
+      if (left > 0) this.#busy.set(head.target, left);
+      else this.#busy.delete(head.target);
+      this.#pump();
+    });
+    this.#running.add(run);
+  }
+
+  /** One attempt from the look into the store to the durable result. Never rejects. */
+  async #run(head: LaneHead): Promise<void> {
+    try {
+      const item = await this.#parts.reads.item(head.id);
+      if (item === undefined || item.outcome !== undefined) {
+        this.#circuits.abandoned(head.target);
+        return await this.#nextOf(head);
+      }
+      const known = this.#unsettled.get(item.id);
+      if (known !== undefined) {
+        this.#circuits.abandoned(head.target);
+        return await this.#finish(head, item, known);
+      }
+      if (item.deadlineAt !== undefined && item.deadlineAt <= this.#parts.clock.now()) {
+        this.#circuits.abandoned(head.target);
+        return await this.#finish(head, item, this.#expiry(item));
+      }
+      await this.#attempt(head, item);
+    } catch (error) {
+      this.#circuits.abandoned(head.target);
+      this.#storeFailed(error);
+      this.#agenda.add({ ...head, dueAt: this.#parts.clock.now() + STORE_PAUSE });
+    }
+  }
+
+  async #attempt(head: LaneHead, item: StoredItem): Promise<void> {
+    const { store, clock } = this.#parts;
+    const { journalAttempts = false } = this.#options;
+    if (typeof journalAttempts === "function" ? journalAttempts(item) : journalAttempts) {
+      const begin: OutboxBegin = { kind: "outbox.begin", id: item.id };
+      await store.commit({ appends: [], rows: [begin] });
+    }
+    const result = await this.#handle(item);
+    if (result === undefined) return this.#circuits.abandoned(head.target);
+    const attempts = item.attempts + 1;
+    const at = clock.now();
+    switch (result.kind) {
+      case "delivered":
+        this.#circuits.succeeded(head.target);
+        return this.#finish(head, item, { outcome: "delivered", attempts, at, note: result.note });
+      case "refused":
+        this.#circuits.succeeded(head.target);
+        return this.#finish(head, item, {
+          outcome: "refused",
+          attempts,
+          at,
+          reason: result.reason,
+          note: result.note,
+        });
+      case "retry": {
+        if (result.answered === true) this.#circuits.succeeded(head.target);
+        else this.#circuits.failed(head.target, at);
+        const wait =
+          result.after ?? backoffDelay(this.#options.backoff ?? DEFAULT_BACKOFF, attempts, this.#random);
+        // At the deadline the item is taken up once more, to expire.
+        const dueAt = Math.min(at + wait, item.deadlineAt ?? Number.POSITIVE_INFINITY);
+        const { reason, uncertain = false } = result;
+        await this.#keep(head, { kind: "outbox.retry", id: item.id, attempts, dueAt, reason, uncertain });
+        return;
+      }
+      default:
+        result satisfies never;
+    }
+  }
+
+  /** `undefined` when we are stopping: then nothing is known, and the next process tries again. */
+  async #handle(item: StoredItem): Promise<AttemptResult | undefined> {
+    const limit = new AbortController();
+    const cancel = this.#parts.clock.after(this.#options.timeLimit ?? 60_000, () =>
+      limit.abort(new Error("the attempt took too long")),
+    );
+    try {
+      return await this.#options.handler({
+        item,
+        number: item.attempts + 1,
+        interrupted: item.interrupted,
+        signal: AbortSignal.any([limit.signal, this.#stop.signal]),
+      });
+    } catch (error) {
+      if (this.#stop.signal.aborted) return undefined;
+      return {
+        kind: "retry",
+        reason: error instanceof Error ? error.message : String(error),
+        uncertain: true,
+      };
+    } finally {
+      cancel();
+    }
+  }
+
+  async #keep(head: LaneHead, retry: OutboxRetry): Promise<void> {
+    try {
+      await this.#parts.store.commit({ appends: [], rows: [retry] });
+      this.#agenda.add({ ...head, dueAt: retry.dueAt });
+    } catch (error) {
+      if (!(error instanceof RowConflictError)) throw error;
+      await this.#nextOf(head);
+    }
+  }
+
+  async #finish(head: LaneHead, item: StoredItem, final: Final): Promise<void> {
+    this.#unsettled.set(item.id, final);
+    const first = await commitFinal(this.#parts.store, item, final, this.#options.settle);
+    this.#unsettled.delete(item.id);
+    if (first) {
+      try {
+        this.#options.finished?.(item, final);
+      } catch (cause) {
+        this.#parts.report({ code: "outbox_listener", message: `a listener of ${item.queue} failed`, cause });
+      }
+    }
+    await this.#nextOf(head);
+  }
+
+  async #nextOf({ id, lane }: LaneHead): Promise<void> {
+    this.#known.delete(id);
+    const next = await this.#parts.reads.head(this.#options.queue, lane);
+    if (next !== undefined) this.#add(next);
+  }
+
+  #expiry(item: StoredItem): Final {
+    const why = item.reason === undefined ? "it was never tried" : `the last attempt failed: ${item.reason}`;
+    return {
+      outcome: "expired",
+      attempts: item.attempts,
+      at: this.#parts.clock.now(),
+      reason: `not delivered by its deadline; ${why}`,
+    };
+  }
+
+  #storeFailed(cause: unknown): void {
+    if (this.#stop.signal.aborted) return;
+    this.#parts.report({
+      code: "outbox_store",
+      message: `the outbox ${this.#options.queue} could not read or write: ${String(cause)}`,
+      cause,
+    });
+  }
+}

@@ -1,0 +1,287 @@
+import { MESSAGE_TYPES, type MessageType } from "../../mesh/message/types.js";
+import {
+  BOX_STATUSES,
+  type MeshReads,
+  QUEUE_STATUSES,
+  type QueuedMessage,
+  SENT_STATUSES,
+  type SentMessage,
+} from "../../mesh/queue.js";
+import type { ViewWrite } from "../../mesh/writes.js";
+import type { Database } from "./driver.js";
+
+interface QueueRow {
+  readonly key: string;
+  readonly message_id: string;
+  readonly swarm_id: string;
+  readonly sender_id: string;
+  readonly recipient_id: string | null;
+  readonly type: string;
+  readonly content: string;
+  readonly envelope: string;
+  readonly in_reply_to: string | null;
+  readonly thread_id: string | null;
+  readonly received_at: number;
+  readonly processed_at: number | null;
+  readonly status: string;
+  readonly box: string;
+  readonly read_at: number | null;
+  readonly task_key: string | null;
+}
+
+interface SentRow {
+  readonly message_id: string;
+  readonly swarm_id: string;
+  readonly recipient_id: string;
+  readonly type: string;
+  readonly content: string;
+  readonly sent_at: number;
+  readonly status: string;
+  readonly delivered_at: number | null;
+  readonly error: string | null;
+  readonly origin: string | null;
+}
+
+export function createMeshReads(db: Database, assertOpen: () => void): MeshReads {
+  const seen = db.prepare("SELECT 1 FROM mesh_seen WHERE swarm_id = ? AND sender_id = ? AND message_id = ?");
+  const queued = db.prepare<[string, number], QueueRow>(
+    "SELECT * FROM message_queue WHERE status = ? AND status IN ('pending', 'processing') ORDER BY id LIMIT ?",
+  );
+  const byKey = db.prepare<[string], QueueRow>("SELECT * FROM message_queue WHERE key = ?");
+  const byMessage = db.prepare<[string], QueueRow>(
+    "SELECT * FROM message_queue WHERE message_id = ? LIMIT 1",
+  );
+  const inbox = db.prepare<[object], QueueRow>(`
+    SELECT * FROM message_queue
+    WHERE (@box IS NULL AND box <> 'deleted' OR box = @box)
+      AND (@swarmId IS NULL OR swarm_id = @swarmId) AND (@senderId IS NULL OR sender_id = @senderId)
+    ORDER BY id DESC LIMIT @limit
+  `);
+  const counts = db.prepare<[object], { name: string; count: number }>(
+    "SELECT box AS name, count(*) AS count FROM message_queue WHERE @swarmId IS NULL OR swarm_id = @swarmId GROUP BY box",
+  );
+  const sent = db.prepare<[object], SentRow>(
+    "SELECT * FROM mesh_sent WHERE @swarmId IS NULL OR swarm_id = @swarmId ORDER BY id DESC LIMIT @limit",
+  );
+  const sentById = db.prepare<[string], SentRow>("SELECT * FROM mesh_sent WHERE message_id = ? ORDER BY id");
+  const sentCounts = db.prepare<[object], { name: string; count: number }>(
+    "SELECT status AS name, count(*) AS count FROM mesh_sent WHERE @swarmId IS NULL OR swarm_id = @swarmId GROUP BY status",
+  );
+
+  return {
+    async view() {
+      assertOpen();
+      return readView(db);
+    },
+    async seen(swarmId, senderId, messageId) {
+      assertOpen();
+      return seen.get(swarmId, senderId, messageId) !== undefined;
+    },
+    async queued(status, limit) {
+      assertOpen();
+      return queued.all(status, limit).map(toQueued);
+    },
+    async message(id) {
+      assertOpen();
+      const row = byKey.get(id);
+      return row === undefined ? undefined : toQueued(row);
+    },
+    async byMessageId(messageId) {
+      assertOpen();
+      const row = byMessage.get(messageId);
+      return row === undefined ? undefined : toQueued(row);
+    },
+    async inbox({ box, swarmId, senderId, limit }) {
+      assertOpen();
+      const filter = { box: box ?? null, swarmId: swarmId ?? null, senderId: senderId ?? null, limit };
+      return inbox.all(filter).map(toQueued);
+    },
+    async inboxCounts(swarmId) {
+      assertOpen();
+      const total = { unread: 0, read: 0, archived: 0, deleted: 0 };
+      for (const { name, count } of counts.all({ swarmId: swarmId ?? null })) {
+        total[word(BOX_STATUSES, name)] = count;
+      }
+      return total;
+    },
+    async sent({ swarmId, limit }) {
+      assertOpen();
+      return sent.all({ swarmId: swarmId ?? null, limit }).map(toSent);
+    },
+    async sentById(messageId) {
+      assertOpen();
+      return sentById.all(messageId).map(toSent);
+    },
+    async sentCounts(swarmId) {
+      assertOpen();
+      const total = { sent: 0, delivered: 0, failed: 0 };
+      for (const { name, count } of sentCounts.all({ swarmId: swarmId ?? null })) {
+        total[word(SENT_STATUSES, name)] = count;
+      }
+      return total;
+    },
+  };
+}
+
+type Cell = string | number | null;
+type Row = Readonly<Record<string, Cell>>;
+
+/** The tables as the writes that would make them, in an order in which they can be applied. */
+function readView(db: Database): ViewWrite[] {
+  const all = (sql: string): Row[] => db.prepare<[], Row>(sql).all();
+  const swarms = all("SELECT * FROM mesh_swarms").map(
+    (row): ViewWrite => ({
+      kind: "mesh.swarm.put",
+      swarm: {
+        id: text(row.swarm_id),
+        name: text(row.name),
+        master: text(row.master),
+        joinedAt: number(row.joined_at),
+        settings: {
+          allowMemberInvite: row.allow_member_invite === 1,
+          requireApproval: row.require_approval === 1,
+        },
+        alias: text(row.alias),
+      },
+    }),
+  );
+  const members = all("SELECT * FROM mesh_members").map(
+    (row): ViewWrite => ({
+      kind: "mesh.member.put",
+      swarmId: text(row.swarm_id),
+      member: {
+        agentId: text(row.agent_id),
+        endpoint: text(row.endpoint),
+        publicKey: text(row.public_key),
+        joinedAt: number(row.joined_at),
+      },
+    }),
+  );
+  const invites = all("SELECT * FROM mesh_invites").map(
+    (row): ViewWrite => ({
+      kind: "mesh.invite.put",
+      invite: {
+        key: text(row.key),
+        swarmId: text(row.swarm_id),
+        uses: number(row.uses),
+        createdAt: number(row.created_at),
+        ...present("maxUses", row.max_uses, number),
+        ...present("expiresAt", row.expires_at, number),
+        ...present("revokedAt", row.revoked_at, number),
+      },
+    }),
+  );
+  const pending = all("SELECT * FROM mesh_pending").map(
+    (row): ViewWrite => ({
+      kind: "mesh.pending.put",
+      pending: {
+        swarmId: text(row.swarm_id),
+        agentId: text(row.agent_id),
+        endpoint: text(row.endpoint),
+        publicKey: text(row.public_key),
+        inviteKey: text(row.invite_key),
+        requestedAt: number(row.requested_at),
+        status: row.status === "rejected" ? "rejected" : "waiting",
+      },
+    }),
+  );
+  const bans = all("SELECT * FROM mesh_bans").map(
+    (row): ViewWrite => ({
+      kind: "mesh.ban.put",
+      ban: {
+        swarmId: text(row.swarm_id),
+        agentId: text(row.agent_id),
+        publicKey: text(row.public_key),
+        at: number(row.at),
+        ...present("reason", row.reason, text),
+      },
+    }),
+  );
+  const mutes = all("SELECT * FROM mesh_mutes").map(
+    (row): ViewWrite => ({
+      kind: "mesh.mute.put",
+      mute: {
+        of: row.of === "agent" ? "agent" : "swarm",
+        id: text(row.id),
+        at: number(row.at),
+        ...present("reason", row.reason, text),
+      },
+    }),
+  );
+  const keys = all("SELECT * FROM mesh_keys").map(
+    (row): ViewWrite => ({
+      kind: "mesh.key.put",
+      key: {
+        agentId: text(row.agent_id),
+        publicKey: text(row.public_key),
+        fetchedAt: number(row.fetched_at),
+        ...present("endpoint", row.endpoint, text),
+      },
+    }),
+  );
+  return [...swarms, ...members, ...invites, ...pending, ...bans, ...mutes, ...keys];
+}
+
+function text(cell: Cell | undefined): string {
+  return String(cell ?? "");
+}
+
+function number(cell: Cell | undefined): number {
+  return Number(cell ?? 0);
+}
+
+function present<Name extends string, T>(
+  name: Name,
+  cell: Cell | undefined,
+  read: (cell: Cell) => T,
+): { [key in Name]?: T } {
+  const made: { [key in Name]?: T } = {};
+  if (cell !== null && cell !== undefined) made[name] = read(cell);
+  return made;
+}
+
+function toQueued(row: QueueRow): QueuedMessage {
+  return {
+    id: row.key,
+    messageId: row.message_id,
+    swarmId: row.swarm_id,
+    senderId: row.sender_id,
+    type: typeOf(row.type),
+    content: row.content,
+    envelope: row.envelope,
+    receivedAt: row.received_at,
+    status: word(QUEUE_STATUSES, row.status),
+    box: word(BOX_STATUSES, row.box),
+    ...(row.recipient_id !== null && { recipientId: row.recipient_id }),
+    ...(row.in_reply_to !== null && { inReplyTo: row.in_reply_to }),
+    ...(row.thread_id !== null && { threadId: row.thread_id }),
+    ...(row.processed_at !== null && { processedAt: row.processed_at }),
+    ...(row.read_at !== null && { readAt: row.read_at }),
+    ...(row.task_key !== null && { taskKey: row.task_key }),
+  };
+}
+
+function toSent(row: SentRow): SentMessage {
+  return {
+    messageId: row.message_id,
+    swarmId: row.swarm_id,
+    recipientId: row.recipient_id,
+    type: typeOf(row.type),
+    content: row.content,
+    sentAt: row.sent_at,
+    status: word(SENT_STATUSES, row.status),
+    ...(row.delivered_at !== null && { deliveredAt: row.delivered_at }),
+    ...(row.error !== null && { error: row.error }),
+    ...(row.origin !== null && { origin: row.origin }),
+  };
+}
+
+function typeOf(name: string): MessageType {
+  return word(MESSAGE_TYPES, name);
+}
+
+function word<Word extends string>(words: readonly Word[], name: string): Word {
+  const known = words.find((one) => one === name);
+  if (known === undefined) throw new Error(`the database holds a message of unknown status "${name}"`);
+  return known;
+}
