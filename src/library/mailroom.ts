@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Action, AgentAnswer } from "../engine/agent.js";
 import type { Carrier } from "../engine/carrier.js";
 import type { SwarmDefinition } from "../engine/definition.js";
+import type { KeyValueMemory } from "../engine/memory.js";
 import type { Bus, Clock, Ids, InstanceId, Store } from "../engine/ports.js";
 import {
   type ActionOverride,
@@ -30,6 +31,8 @@ export interface MailroomOptions {
   readonly retention?: RetentionOptions;
   /** Stands between every call of an action and the action itself. */
   readonly actionOverride?: ActionOverride;
+  /** Where the key-value memory of instances is kept. Default: the store. */
+  readonly memory?: KeyValueMemory;
   /** Ways to other swarms. */
   readonly carriers?: readonly Carrier[];
   /** What those ways offer agents beside carrying mail (`discover_swarms`). */
@@ -96,6 +99,7 @@ export class Mailroom {
       definition: swarm,
       report,
       ...(options.limits !== undefined && { limits: options.limits }),
+      ...(options.memory !== undefined && { memory: options.memory }),
       ...(options.carriers !== undefined && { carriers: options.carriers }),
       ...(options.systemActions !== undefined && { systemActions: options.systemActions }),
       ...(options.actionOverride !== undefined && { actionOverride: options.actionOverride }),
@@ -152,11 +156,18 @@ export class Mailroom {
 
   /** Lets what runs finish for up to `grace` milliseconds (default 10 s), parks the rest, and closes the store. */
   async close(options: { grace?: number } = {}): Promise<void> {
-    await this.#retention?.stop();
-    await this.runtime.close(options.grace);
-    if (!this.#ownsStore) return;
-    await this.bus.close();
-    await this.store.close();
+    // What is waited for may be a promise alone, which does not keep a process from ending.
+    const alive = setInterval(() => {}, 1 << 30);
+    try {
+      await this.#retention?.stop();
+      await this.runtime.close(options.grace);
+      await this.swarm.close?.();
+      if (!this.#ownsStore) return;
+      await this.bus.close();
+      await this.store.close();
+    } finally {
+      clearInterval(alive);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -113,9 +113,14 @@ export class Task {
    * Resolves when the round that follows has ended.
    */
   async answer(results: BreakpointAnswer): Promise<Answer> {
-    const given = typeof results === "string" ? { content: results } : results;
-    const posted = await this.#runtime.answerBreakpoint(this.#instance, this.id, { results: given });
+    const posted = await this.answerLater(results);
     return answerOf(posted, await posted.outcome);
+  }
+
+  /** The same, resolving as soon as the answer is durable. */
+  answerLater(results: BreakpointAnswer): Promise<Posted> {
+    const given = typeof results === "string" ? { content: results } : results;
+    return this.#runtime.answerBreakpoint(this.#instance, this.id, { results: given });
   }
 
   /** @throws RuntimeError `already_ended` */

@@ -1,0 +1,79 @@
+/** `mailroom client URL`: the prompt, or one command of it. */
+import { type Caller, type MailClient, MailClientError } from "../../client/index.js";
+import { loadConfig } from "../../config/index.js";
+import { clientFor, interruptible, parseAddress } from "../connect.js";
+import { EXIT, type ExitCode } from "../exit.js";
+import type { CommonOptions } from "../options.js";
+import { flagsOf } from "../place.js";
+import { runCommand } from "../repl/command.js";
+import { runLoop } from "../repl/loop.js";
+import { findCommand, helpLines, usageLines } from "../repl/table.js";
+import { harmless, type Terminal } from "../terminal.js";
+
+export interface ClientOptions extends CommonOptions {
+  readonly config?: string;
+  readonly token?: string;
+  readonly apiKey?: string;
+  readonly timeout?: string;
+  readonly verbose?: boolean;
+}
+
+export async function runClient(
+  target: string,
+  words: readonly string[],
+  options: ClientOptions,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const [name, ...rest] = words;
+  if (name === "help") {
+    const [about] = rest;
+    for (const line of about === undefined ? helpLines() : usageLines(about)) terminal.out(line);
+    return EXIT.ok;
+  }
+  const { rows, settings } = loadConfig({
+    flags: flagsOf(options),
+    env: terminal.env,
+    directory: process.cwd(),
+  });
+  const address = parseAddress(target, settings.client.token);
+  // The default of an hour is for answers of the swarm, which the client knows to wait for by itself.
+  const limited = rows.some(({ key, source }) => key === "client.timeout" && source.from !== "default");
+  const client = clientFor(address, limited ? { timeout: settings.client.timeout } : {});
+  const common = { client, terminal, json: options.json === true, verbose: settings.client.verbose };
+  if (name !== undefined) return runOnce(name, rest, common);
+  await runLoop({ ...common, caller: await greet(client, address.token, terminal) });
+  return EXIT.ok;
+}
+
+async function runOnce(
+  name: string,
+  rest: readonly string[],
+  common: { client: MailClient; terminal: Terminal; json: boolean; verbose: boolean },
+): Promise<ExitCode> {
+  const { signal, release } = interruptible();
+  try {
+    return await runCommand(findCommand(name), rest, { ...common, signal });
+  } finally {
+    release();
+  }
+}
+
+/** Goes on without a name when the server knows none: `login` can still be typed. */
+async function greet(
+  client: MailClient,
+  token: string | undefined,
+  terminal: Terminal,
+): Promise<Caller | undefined> {
+  const info = await client.ping();
+  const swarm = typeof info.swarm === "string" ? info.swarm : info.swarm?.name;
+  terminal.note(`swarm ${harmless(swarm ?? "?")} at ${client.url}; 'help' lists the commands`);
+  try {
+    return await client.whoami();
+  } catch (error) {
+    if (!(error instanceof MailClientError)) throw error;
+    terminal.note(
+      token === undefined ? "you have no token: type 'login TOKEN'" : `${error.detail}: type 'login TOKEN'`,
+    );
+    return undefined;
+  }
+}

@@ -1,0 +1,81 @@
+/** `mailroom server` */
+import { loadConfig, type Settings } from "../../config/index.js";
+import { EXIT, type ExitCode } from "../exit.js";
+import { flagsOf } from "../place.js";
+import { banner } from "../server/banner.js";
+import { printStreams } from "../server/llm-streams.js";
+import { reloadOnChange } from "../server/reload.js";
+import { untilStopped } from "../server/signals.js";
+import { type RunningServer, startServer } from "../server/start.js";
+import { servedSwarm } from "../server/swarm.js";
+import type { Terminal } from "../terminal.js";
+
+export interface ServerCommandOptions {
+  readonly config?: string;
+  readonly json?: boolean;
+}
+
+export async function runServer(options: ServerCommandOptions, terminal: Terminal): Promise<ExitCode> {
+  const directory = process.cwd();
+  const { settings } = loadConfig({ flags: flagsOf(options), env: terminal.env, directory });
+  const stopped = untilStopped(() => terminal.note("stopping; once more to stop at once"));
+  const running = await startServer(settings, directory);
+  exportEnvironment(running, settings);
+  if (options.json === true) terminal.json(facts(running));
+  else for (const line of banner(running, settings, terminal)) terminal.out(line);
+
+  const stops = [...extras(running, settings, directory, terminal), onHangUp(running)];
+  await stopped;
+  for (const stop of stops) stop();
+  await running.close();
+  return EXIT.ok;
+}
+
+function facts(running: RunningServer): unknown {
+  const { url, data, mailroom, firstToken } = running;
+  return {
+    url,
+    swarm: mailroom.swarm.name,
+    data: data ?? null,
+    pid: process.pid,
+    recovered: mailroom.recovered,
+    ...(firstToken !== undefined && { admin_token: firstToken.token }),
+  };
+}
+
+function extras(
+  running: RunningServer,
+  settings: Settings,
+  directory: string,
+  terminal: Terminal,
+): (() => void)[] {
+  const { mailroom, swarm } = running;
+  const stops: (() => void)[] = [];
+  if (settings.server.settings.printLlmStreams && process.stderr.isTTY === true) {
+    stops.push(printStreams(mailroom.bus, (text) => void process.stderr.write(text)));
+  }
+  if (settings.server.reload && swarm.file !== undefined) {
+    const load = async () => (await servedSwarm(settings, directory)).definition;
+    const say = (line: string) => terminal.note(line);
+    stops.push(reloadOnChange({ file: swarm.file, mailroom, load, say }));
+  }
+  if (settings.server.swarm.registry !== undefined) {
+    terminal.note("note: --swarm-registry has no effect yet: this version does not talk to other swarms");
+  }
+  return stops;
+}
+
+/** Decisions D10: certificates are read again on SIGHUP. */
+function onHangUp({ http }: RunningServer): () => void {
+  const reload = () => http.reloadTls();
+  process.on("SIGHUP", reload);
+  return () => void process.removeListener("SIGHUP", reload);
+}
+
+/** Decisions D8: for programs that actions start. Mailroom itself does not read them. */
+function exportEnvironment({ url, swarm }: RunningServer, { server }: Settings): void {
+  process.env.SWARM_NAME = swarm.definition.name;
+  process.env.BASE_URL = server.publicUrl ?? url;
+  if (swarm.file !== undefined) process.env.SWARM_SOURCE = swarm.file;
+  if (server.swarm.registry !== undefined) process.env.SWARM_REGISTRY_FILE = server.swarm.registry;
+}

@@ -1,0 +1,26 @@
+import { describe, expect, it } from "vitest";
+import { MailClientError, MailConnectionError, MailStreamError } from "../client/index.js";
+import { CliError, EXIT, explain } from "./exit.js";
+
+describe("what is said about errors", () => {
+  const refusal = (status: number) =>
+    new MailClientError({ request: "GET /x", status, detail: "because", retryAfter: 7 });
+
+  it.each([
+    [refusal(401), EXIT.refused, /token/],
+    [refusal(403), EXIT.refused, /role/],
+    [refusal(503), EXIT.failure, /in 7 s/],
+    [refusal(404), EXIT.failure, undefined],
+    [new MailConnectionError("unreachable", "http://x", "no answer"), EXIT.unreachable, /mailroom server/],
+    [new MailStreamError("stream_lost", "cut", { taskId: "t1" }), EXIT.unreachable, /tasks follow t1/],
+    [new CliError("usage", "wrong", { exit: EXIT.usage, hint: "right" }), EXIT.usage, /right/],
+    [new Error("broken"), EXIT.failure, undefined],
+    ["thrown text", EXIT.failure, undefined],
+  ])("%s", (error, exit, hint) => {
+    const said = explain(error);
+    expect(said.exit).toBe(exit);
+    expect(said.message).not.toBe("");
+    if (hint === undefined) expect(said.hint).toBeUndefined();
+    else expect(said.hint).toMatch(hint);
+  });
+});

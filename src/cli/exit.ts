@@ -1,0 +1,100 @@
+/** Exit codes, documented in docs/cli.md, and how errors become one. */
+import { MailClientError, MailConnectionError, MailStreamError } from "../client/index.js";
+
+export const EXIT = {
+  ok: 0,
+  /** It did not work. */
+  failure: 1,
+  /** The command was not understood: unknown option, missing argument, bad value. */
+  usage: 2,
+  /** There is no server to talk to, or the connection was lost for good. */
+  unreachable: 3,
+  /** The server refused: no token, a wrong one, or one without the right. */
+  refused: 4,
+  /** The task ended, but not well: failed or cancelled. */
+  taskFailed: 5,
+  /** The task waits for somebody to answer a breakpoint. */
+  taskPaused: 6,
+  /** Ended by Ctrl-C. */
+  interrupted: 130,
+} as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** Something to tell the person at the keyboard: what happened, and what to do next. */
+export class CliError extends Error {
+  override readonly name = "CliError";
+  readonly code: string;
+  readonly exit: ExitCode;
+  readonly hint: string | undefined;
+
+  constructor(code: string, message: string, more: { exit?: ExitCode; hint?: string; cause?: unknown } = {}) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    this.code = code;
+    this.exit = more.exit ?? EXIT.failure;
+    this.hint = more.hint;
+  }
+}
+
+export interface Explanation {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string | undefined;
+  readonly exit: ExitCode;
+}
+
+/** What to say about an error, whoever threw it. */
+export function explain(error: unknown): Explanation {
+  if (error instanceof CliError) return error;
+  if (error instanceof MailClientError) return explainRefusal(error);
+  if (error instanceof MailConnectionError) {
+    const hint =
+      error.code === "unreachable" ? "start one with 'mailroom server', or check the URL" : undefined;
+    return { code: error.code, message: error.message, hint, exit: EXIT.unreachable };
+  }
+  if (error instanceof MailStreamError) {
+    const hint =
+      error.taskId === undefined ? undefined : `go on watching with 'mailroom tasks follow ${error.taskId}'`;
+    return { code: error.code, message: error.message, hint, exit: EXIT.unreachable };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  const code = codeOf(error);
+  return { code: code ?? "failure", message, hint: hintFor(code), exit: EXIT.failure };
+}
+
+function explainRefusal(error: MailClientError): Explanation {
+  const message = `the server refused (${error.status}): ${error.detail}`;
+  switch (error.status) {
+    case 401:
+      return {
+        code: error.code,
+        message,
+        hint: "give a token with --token or MAILROOM_TOKEN; 'mailroom token create' makes one",
+        exit: EXIT.refused,
+      };
+    case 403:
+      return { code: error.code, message, hint: "use a token of another role", exit: EXIT.refused };
+    case 429:
+    case 503: {
+      const wait = error.retryAfter === undefined ? "" : ` in ${error.retryAfter} s`;
+      return { code: error.code, message, hint: `try again${wait}`, exit: EXIT.failure };
+    }
+    default:
+      return { code: error.code, message, exit: EXIT.failure };
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+/** What to do about errors that other rooms throw; most of them say it themselves. */
+function hintFor(code: string | undefined): string | undefined {
+  switch (code) {
+    case "EADDRINUSE":
+      return "another program listens there: choose another port with --port";
+    case "EACCES":
+      return "this user may not do that: choose another port or directory";
+    default:
+      return undefined;
+  }
+}

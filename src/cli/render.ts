@@ -1,0 +1,194 @@
+/** Events of a task as lines for people: who wrote what to whom, what was done, how it ended. */
+import type { MailEvent } from "../client/index.js";
+import { SYSTEM_SUBJECTS } from "../mail/subjects.js";
+import { type Colours, harmless } from "./terminal.js";
+
+export interface RenderOptions {
+  readonly colours: Colours;
+  readonly columns: number;
+  /** Show whole texts and the events that are left out otherwise. */
+  readonly verbose?: boolean;
+}
+
+/** Turns events, in their order, into lines. Remembers what it needs of earlier ones. */
+export type Renderer = (event: MailEvent) => string[];
+
+/** Calls that are shown by what they cause. */
+const SHOWN_OTHERWISE: ReadonlySet<string> = new Set([
+  "send_request",
+  "send_response",
+  "send_interrupt",
+  "send_broadcast",
+  "send_interswarm_broadcast",
+  "task_complete",
+  "await_message",
+  "ignore_broadcast",
+  "help",
+]);
+
+export function createRenderer(options: RenderOptions): Renderer {
+  const { colours, columns, verbose = false } = options;
+  const { dim, cyan, yellow, red, green, bold } = colours;
+  const argumentsOf = new Map<string, string>();
+  let lastMessage: string | undefined;
+
+  return (event) => {
+    const { data } = event;
+    const extra = data.extra_data;
+    switch (event.event) {
+      case "new_message":
+        return message(extra);
+      case "tool_call":
+        return toolCall(extra);
+      case "action_call":
+        return [`  ${cyan(textOf(extra.caller))} ${dim("does")} ${actionText(extra)}`];
+      case "action_complete":
+      case "action_error":
+        return actionEnd(event);
+      case "breakpoint_tool_call":
+        return breakpoint(data.extra_data, data.description);
+      case "breakpoint_action_complete":
+        return [`  ${dim("answered:")} ${shorten(textOf(extra.result), 14)}`];
+      case "agent_error":
+        return [`  ${red("error")} ${shorten(data.description ?? "", 8)}`];
+      case "interswarm_message_sent":
+      case "interswarm_message_received":
+        return verbose ? [`  ${dim(harmless(data.description ?? event.event))}`] : [];
+      case "interswarm_message_error":
+        return [`  ${red("error")} ${shorten(data.description ?? "", 8)}`];
+      case "task_complete":
+      case "task_error":
+        return ending(event);
+      case "task_resumed":
+        return [dim("  the task goes on")];
+      default:
+        return verbose ? [dim(`  ${harmless(`${event.event} ${data.description ?? ""}`).trim()}`)] : [];
+    }
+  };
+
+  function message(extra: Readonly<Record<string, unknown>>): string[] {
+    const envelope = objectOf(extra.full_message);
+    const payload = objectOf(envelope.message);
+    const type = textOf(envelope.msg_type);
+    // The answer itself comes with the event that ends the round.
+    if (type === "broadcast_complete") return [];
+    // A broadcast is one event for each recipient, and one line for all of them.
+    const id = textOf(envelope.id);
+    if (id !== "" && id === lastMessage) return [];
+    lastMessage = id;
+    // It only wakes an agent whose results were shown a line above.
+    if (!verbose && payload.subject === SYSTEM_SUBJECTS.actionComplete) return [];
+    const from = addressOf(payload.sender);
+    const to = recipientsOf(payload);
+    const subject = textOf(payload.subject);
+    const head = `${from} → ${to}  ${type}  "${subject}"`;
+    const painted = `${bold(from)} ${dim("→")} ${bold(to)}  ${dim(type)}  ${yellow(`"${subject}"`)}`;
+    const body = textOf(payload.body);
+    if (verbose) return [painted, ...indent(body)];
+    return [`${painted}  ${shorten(body, head.length + 2)}`.trimEnd()];
+  }
+
+  function toolCall(extra: Readonly<Record<string, unknown>>): string[] {
+    const name = textOf(extra.tool_name);
+    const given = brief(extra.tool_args);
+    const id = textOf(extra.tool_call_id);
+    if (id !== "") argumentsOf.set(id, given);
+    const said = textOf(extra.preamble);
+    const lines = said === "" ? [] : [dim(`  ${textOf(extra.caller)}: ${shorten(said, 6)}`)];
+    if (!verbose || SHOWN_OTHERWISE.has(name)) return lines;
+    return [...lines, dim(`  ${textOf(extra.caller)} calls ${name}(${shorten(given, 20)})`)];
+  }
+
+  function actionText(extra: Readonly<Record<string, unknown>>): string {
+    const name = textOf(extra.tool_name);
+    const given = argumentsOf.get(textOf(extra.tool_call_id)) ?? "";
+    const caller = textOf(extra.caller);
+    return `${name}(${shorten(given, caller.length + name.length + 12)})`;
+  }
+
+  function actionEnd({ event, data }: MailEvent): string[] {
+    const { caller, tool_name, result } = data.extra_data;
+    argumentsOf.delete(textOf(data.extra_data.tool_call_id));
+    // A server of the reference gives the result only inside the description.
+    const text = typeof result === "string" ? result : (data.description ?? "");
+    const mark = event === "action_error" ? red("failed:") : dim("got");
+    const who = `${textOf(caller)} ${textOf(tool_name)}`.trim();
+    if (verbose) return [`  ${cyan(who)} ${mark}`, ...indent(harmless(text))];
+    return [`  ${cyan(textOf(caller))} ${mark} ${shorten(text, who.length + 10)}`];
+  }
+
+  function breakpoint(extra: Readonly<Record<string, unknown>>, description: string | undefined): string[] {
+    const calls = Array.isArray(extra.calls) ? extra.calls : [];
+    if (calls.length === 0)
+      return [`${yellow("?")} ${shorten(description ?? "a breakpoint was reached", 4)}`];
+    return calls.map((call: unknown) => {
+      const { name, arguments: given, call_id } = objectOf(call);
+      const asked = `${textOf(extra.caller)} asks ${textOf(name)}(${brief(parsed(given))})`;
+      return `${yellow("?")} ${shorten(asked, 4)}  ${dim(textOf(call_id))}`;
+    });
+  }
+
+  function ending({ event, data }: MailEvent): string[] {
+    const status = data.status ?? (event === "task_complete" ? "completed" : "failed");
+    const response = harmless(data.response ?? "");
+    switch (status) {
+      case "paused":
+        return [yellow("paused: the task waits for an answer")];
+      case "completed":
+        return [`${green("✓ completed")}`, ...indent(response)];
+      case "cancelled":
+        return [red("✗ cancelled")];
+      case "failed":
+        return [`${red("✗ failed")} ${textOf(data.extra_data.code)}`.trimEnd(), ...indent(response)];
+      case "running":
+        return [];
+      default:
+        return status satisfies never;
+    }
+  }
+
+  /** What fits on the line beside `used` characters. */
+  function shorten(text: string, used: number): string {
+    const line = harmless(text).replace(/\s+/g, " ").trim();
+    const room = Math.max(24, columns - used - 2);
+    return verbose || line.length <= room ? line : `${line.slice(0, room - 1)}…`;
+  }
+}
+
+function indent(text: string): string[] {
+  return harmless(text)
+    .trim()
+    .split("\n")
+    .map((line) => `    ${line}`);
+}
+
+function brief(value: unknown): string {
+  const fields = Object.entries(objectOf(value));
+  return fields.map(([name, field]) => `${name}: ${JSON.stringify(field) ?? ""}`).join(", ");
+}
+
+function parsed(value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return { value };
+  }
+}
+
+function recipientsOf(payload: Readonly<Record<string, unknown>>): string {
+  if (Array.isArray(payload.recipients)) return payload.recipients.map(addressOf).join(", ") || "nobody";
+  return addressOf(payload.recipient);
+}
+
+function addressOf(value: unknown): string {
+  return textOf(objectOf(value).address) || "?";
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? { ...value } : {};
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? harmless(value) : "";
+}

@@ -1,0 +1,202 @@
+/** The server, its swarms, and who is calling. */
+
+import { EXIT } from "../exit.js";
+import { harmless } from "../terminal.js";
+import { type Command, show, wrongUse } from "./command.js";
+
+const none = { usage: "", minimum: 0, maximum: 0 } as const;
+
+export const SERVER_COMMANDS: readonly Command[] = [
+  {
+    ...none,
+    name: "ping",
+    aliases: ["p"],
+    summary: "which server and swarm this is",
+    run: async (session) => {
+      const info = await session.client.ping({ signal: session.signal });
+      const swarm = typeof info.swarm === "string" ? info.swarm : (info.swarm?.name ?? "?");
+      const protocol = info.protocol_version ?? info.version ?? "?";
+      show(session, info, [`${info.status}: swarm ${harmless(swarm)}, MAIL ${harmless(protocol)}`]);
+      return EXIT.ok;
+    },
+  },
+  {
+    ...none,
+    name: "health",
+    aliases: ["h"],
+    summary: "how the server says it is",
+    run: async (session) => {
+      const health = await session.client.getHealth({ signal: session.signal });
+      show(session, health, [harmless(health.status)]);
+      return EXIT.ok;
+    },
+  },
+  {
+    name: "health-update",
+    aliases: ["hu"],
+    usage: "STATUS",
+    minimum: 1,
+    maximum: 1,
+    summary: "change what the server says of its health (admin)",
+    run: async (session, given) => {
+      const health = await session.client.updateHealth(given.argument(0), { signal: session.signal });
+      show(session, health, [harmless(health.status)]);
+      return EXIT.ok;
+    },
+  },
+  {
+    name: "login",
+    aliases: ["l"],
+    usage: "TOKEN",
+    minimum: 1,
+    maximum: 1,
+    summary: "use this token from now on",
+    run: async (session, given) => {
+      session.onCaller?.(undefined);
+      const caller = await session.client.login(given.argument(0), { signal: session.signal });
+      session.onCaller?.(caller);
+      show(session, caller, [`you are ${caller.role}:${harmless(caller.id)}`]);
+      return EXIT.ok;
+    },
+  },
+  {
+    ...none,
+    name: "logout",
+    aliases: ["lo"],
+    summary: "forget the token",
+    run: async (session) => {
+      session.client.logout();
+      session.onCaller?.(undefined);
+      show(session, { status: "logged out" }, ["the token is forgotten"]);
+      return EXIT.ok;
+    },
+  },
+  {
+    ...none,
+    name: "whoami",
+    aliases: ["me", "id"],
+    summary: "who you are to the server",
+    run: async (session) => {
+      const caller = await session.client.whoami({ signal: session.signal });
+      show(session, caller, [`${caller.role}:${harmless(caller.id)}`]);
+      return EXIT.ok;
+    },
+  },
+  {
+    ...none,
+    name: "status",
+    aliases: ["s"],
+    summary: "the swarm, and whether a task of yours runs",
+    run: async (session) => {
+      const status = await session.client.getStatus({ signal: session.signal });
+      show(session, status, [
+        `swarm ${harmless(status.swarm.name)}: ${harmless(status.swarm.status)}`,
+        `active users: ${status.active_users}`,
+        `a task of yours runs: ${status.user_task_running ? "yes" : "no"}`,
+      ]);
+      return EXIT.ok;
+    },
+  },
+  {
+    ...none,
+    name: "swarms-get",
+    aliases: ["sg", "swarms-g"],
+    summary: "the swarms that the server knows",
+    run: async (session) => {
+      const swarms = await session.client.getSwarms({ signal: session.signal });
+      const lines = swarms.map(
+        (swarm) =>
+          `${harmless(swarm.swarm_name)}  ${harmless(swarm.base_url ?? "")}  ${swarm.is_active === false ? "not reachable" : "active"}`,
+      );
+      show(session, { swarms }, lines.length === 0 ? ["no swarms are known"] : lines);
+      return EXIT.ok;
+    },
+  },
+  {
+    name: "swarm-register",
+    aliases: ["sr", "swarm-r"],
+    usage: "NAME BASE_URL [AUTH_TOKEN] [-V]",
+    minimum: 2,
+    maximum: 3,
+    options: { volatile: { type: "boolean", short: "V" } },
+    summary: "make another swarm known (admin); -V: only until the next start",
+    run: async (session, given) => {
+      const authToken = given.arguments[2];
+      const receipt = await session.client.registerSwarm({
+        name: given.argument(0),
+        baseUrl: given.argument(1),
+        ...(authToken !== undefined && { authToken }),
+        volatile: given.flag("volatile"),
+        signal: session.signal,
+      });
+      show(session, receipt, [`${harmless(receipt.swarm_name)}: ${harmless(receipt.status)}`]);
+      return EXIT.ok;
+    },
+  },
+  {
+    ...none,
+    name: "swarm-dump",
+    aliases: ["sd", "swarm-d"],
+    summary: "the definition in force (admin)",
+    run: async (session) => {
+      const dump = await session.client.dumpSwarm({ signal: session.signal });
+      show(session, dump, [harmless(JSON.stringify(dump.swarm ?? dump, undefined, 2))]);
+      return EXIT.ok;
+    },
+  },
+  {
+    name: "swarm-load-from-json",
+    aliases: ["sl", "swarm-l"],
+    usage: "JSON",
+    minimum: 1,
+    maximum: 1,
+    summary: "replace the definition by this one (admin)",
+    run: async (session, given) => {
+      const receipt = await session.client.loadSwarm(given.argument(0), { signal: session.signal });
+      show(session, receipt, [`${harmless(receipt.swarm_name)}: ${harmless(receipt.status)}`]);
+      return EXIT.ok;
+    },
+  },
+  {
+    name: "responses",
+    aliases: ["r", "resp"],
+    usage: "INPUT_JSON TOOLS_JSON [-i INSTRUCTIONS] [-k JSON]",
+    minimum: 2,
+    maximum: 2,
+    options: {
+      instructions: { type: "string", short: "i" },
+      "previous-response-id": { type: "string" },
+      "tool-choice": { type: "string" },
+      "parallel-tool-calls": { type: "boolean" },
+      kwargs: { type: "string", short: "k" },
+    },
+    oldFlags: {
+      "-pr": "--previous-response-id",
+      "-tc": "--tool-choice",
+      "-ptc": "--parallel-tool-calls",
+    },
+    summary: "the reference's debugging route; Mailroom does not serve it",
+    async run(session, given) {
+      const json = (what: string, text: string | undefined): unknown => {
+        if (text === undefined) return undefined;
+        try {
+          return JSON.parse(text);
+        } catch {
+          throw wrongUse(this, `${what} is not JSON`);
+        }
+      };
+      const request = {
+        input: json("INPUT_JSON", given.argument(0)),
+        tools: json("TOOLS_JSON", given.argument(1)),
+        instructions: given.text("instructions"),
+        previous_response_id: given.text("previous-response-id"),
+        tool_choice: given.text("tool-choice"),
+        ...(given.flag("parallel-tool-calls") && { parallel_tool_calls: true }),
+        kwargs: json("-k", given.text("kwargs")),
+      };
+      const answer = await session.client.postResponses(request, { signal: session.signal });
+      show(session, answer, [harmless(JSON.stringify(answer, undefined, 2))]);
+      return EXIT.ok;
+    },
+  },
+];

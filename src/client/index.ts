@@ -1,0 +1,34 @@
+/** `mailroom/client`: talk to a MAIL server from Node or a browser. Knows nothing of the server's insides. */
+export { AdminClient } from "./admin.js";
+export { type Caller, MailClient, type MailClientOptions, type MessageAnswer } from "./client.js";
+export {
+  MailClientError,
+  MailConnectionError,
+  type MailConnectionErrorCode,
+  MailStreamError,
+  type MailStreamErrorCode,
+} from "./errors.js";
+export { endsRound, type MailEvent, type MailEventData } from "./events.js";
+export type {
+  BreakpointAnswer,
+  InterswarmMessageOptions,
+  MessageOptions,
+  MessageStreamOptions,
+  RegisterSwarmOptions,
+  TaskEventsOptions,
+  TaskListOptions,
+} from "./options.js";
+export { parseSwarmUrl, type SwarmUrl } from "./swarm-url.js";
+export type { TaskList, TaskRecord } from "./tasks.js";
+export type { CallOptions, FetchFunction, WriteOptions } from "./transport.js";
+export type {
+  BreakpointCall,
+  Health,
+  InterswarmReceipt,
+  RemoteSwarm,
+  ServerInfo,
+  ServerStatus,
+  SwarmReceipt,
+  TaskStatus,
+  TaskSummary,
+} from "./wire.js";

@@ -1,0 +1,149 @@
+/**
+ * What servers answer, as data. Strict out, tolerant in: unknown fields are kept, and what only newer or older servers
+ * send is optional (a reference server gives its events no ids and its answers no task id).
+ */
+import * as z from "zod/mini";
+
+export const TaskStatus = z.enum(["running", "paused", "completed", "failed", "cancelled"]);
+export type TaskStatus = z.infer<typeof TaskStatus>;
+
+const MaybeText = z.optional(z.nullable(z.string()));
+
+const SwarmFacts = z.looseObject({
+  name: z.string(),
+  version: MaybeText,
+  description: MaybeText,
+  entrypoint: MaybeText,
+  keywords: z.optional(z.nullable(z.array(z.string()))),
+  public: z.optional(z.nullable(z.boolean())),
+});
+
+/** `GET /`. Servers before 1.3 give `swarm` as its name alone. */
+export const ServerInfo = z.looseObject({
+  name: z.string(),
+  version: MaybeText,
+  protocol_version: MaybeText,
+  swarm: z.optional(z.union([z.string(), SwarmFacts])),
+  status: z.string(),
+  uptime: z.optional(z.number()),
+  capabilities: z.optional(z.array(z.string())),
+  server: z.optional(z.looseObject({ name: z.string(), version: MaybeText })),
+});
+export type ServerInfo = z.infer<typeof ServerInfo>;
+
+export const Health = z.looseObject({ status: z.string(), swarm_name: MaybeText, timestamp: MaybeText });
+export type Health = z.infer<typeof Health>;
+
+export const Identity = z.looseObject({
+  id: z.optional(z.string()),
+  username: z.optional(z.string()),
+  role: z.string(),
+});
+
+export const ServerStatus = z.looseObject({
+  swarm: z.looseObject({ name: z.string(), status: z.string() }),
+  active_users: z.number(),
+  user_mail_ready: z.boolean(),
+  user_task_running: z.boolean(),
+});
+export type ServerStatus = z.infer<typeof ServerStatus>;
+
+/** An event as it stands in JSON; the reference gives `data` as text in some places. */
+export const RawEvent = z.looseObject({
+  id: z.optional(z.nullable(z.union([z.string(), z.number()]))),
+  event: MaybeText,
+  data: z.unknown(),
+});
+export type RawEvent = z.infer<typeof RawEvent>;
+
+export const EventPage = z.looseObject({
+  events: z.array(RawEvent),
+  status: TaskStatus,
+  more: z.boolean(),
+});
+
+export const TaskFailure = z.looseObject({ code: z.string(), message: z.string() });
+export type TaskFailure = z.infer<typeof TaskFailure>;
+
+/** A tool call that waits for a person. */
+export const BreakpointCall = z.looseObject({
+  /** JSON text. */
+  arguments: z.string(),
+  call_id: z.string(),
+  name: z.string(),
+});
+export type BreakpointCall = z.infer<typeof BreakpointCall>;
+
+export const RawMessageAnswer = z.looseObject({
+  response: z.optional(z.nullable(z.string())),
+  events: z.optional(z.nullable(z.array(RawEvent))),
+  task_id: z.optional(z.string()),
+  status: z.optional(TaskStatus),
+  error: z.optional(z.nullable(TaskFailure)),
+  breakpoint: z.optional(z.nullable(z.array(BreakpointCall))),
+});
+
+export const RawTask = z.looseObject({
+  task_id: z.string(),
+  task_owner: z.string(),
+  task_contributors: z.optional(z.array(z.string())),
+  start_time: MaybeText,
+  events: z.optional(z.array(RawEvent)),
+  is_running: z.boolean(),
+  completed: z.boolean(),
+  title: MaybeText,
+  status: z.optional(TaskStatus),
+  error: z.optional(z.nullable(TaskFailure)),
+  key: z.optional(z.string()),
+});
+export type RawTask = z.infer<typeof RawTask>;
+export const RawTasks = z.record(z.string(), RawTask);
+
+export const TaskSummary = z.looseObject({
+  task_id: z.string(),
+  key: z.optional(z.string()),
+  task_owner: z.string(),
+  status: TaskStatus,
+  title: MaybeText,
+  start_time: z.string(),
+  updated_time: z.optional(z.string()),
+});
+export type TaskSummary = z.infer<typeof TaskSummary>;
+
+export const TaskPage = z.looseObject({ tasks: z.array(TaskSummary), next_cursor: MaybeText });
+
+export const RemoteSwarm = z.looseObject({
+  swarm_name: z.string(),
+  base_url: MaybeText,
+  version: MaybeText,
+  last_seen: MaybeText,
+  is_active: z.optional(z.boolean()),
+  latency: z.optional(z.nullable(z.number())),
+  swarm_description: MaybeText,
+  keywords: z.optional(z.nullable(z.array(z.string()))),
+});
+export type RemoteSwarm = z.infer<typeof RemoteSwarm>;
+
+export const RemoteSwarms = z.looseObject({ swarms: z.array(RemoteSwarm) });
+
+export const SwarmReceipt = z.looseObject({ status: z.string(), swarm_name: z.string() });
+export type SwarmReceipt = z.infer<typeof SwarmReceipt>;
+
+export const InterswarmReceipt = z.looseObject({
+  swarm: z.optional(z.string()),
+  task_id: z.string(),
+  status: z.string(),
+  local_runner: MaybeText,
+});
+export type InterswarmReceipt = z.infer<typeof InterswarmReceipt>;
+
+export const AnyObject = z.looseObject({});
+
+export const Anything = z.unknown();
+
+export const ErrorBody = z.looseObject({
+  detail: z.optional(z.unknown()),
+  code: z.optional(z.unknown()),
+  error: z.optional(z.unknown()),
+  message: z.optional(z.unknown()),
+});

@@ -1,0 +1,278 @@
+/** Everything between this swarm and others, put together. */
+import type { Action } from "../engine/agent.js";
+import type { Carrier } from "../engine/carrier.js";
+import type { Bus, Clock, Ids, JournalKey, RowWrite, Store } from "../engine/ports.js";
+import type { Runtime } from "../engine/runtime/index.js";
+import { PROTOCOL_VERSION } from "../mail/message.js";
+import { parseTaskContributor } from "../mail/owner.js";
+import {
+  createGuard,
+  createHttpClient,
+  type Guard,
+  type HttpClient,
+  type Random,
+  type TlsOptions,
+} from "../net/index.js";
+import { discoverSwarmsAction, interswarmActions } from "./actions.js";
+import { Inbound, takesPart } from "./inbound/inbound.js";
+import { openSigningKey } from "./key-file.js";
+import { type FederationStore, federationStoreOf, type ReceivedExpire } from "./ports.js";
+import { formatRegistryFile, readRegistryFile, writeRegistryFile } from "./registry/file.js";
+import { HealthChecks } from "./registry/health.js";
+import { SwarmRegistry } from "./registry/registry.js";
+import type { Environment } from "./registry/token.js";
+import { Router } from "./router/router.js";
+import { DEFAULT_FEDERATION_SETTINGS, type FederationSettings } from "./settings.js";
+import { StreamCopier } from "./streams/copier.js";
+import type { SigningKey } from "./wrapper/signature.js";
+
+export interface FederationProblem {
+  readonly code: string;
+  readonly message: string;
+  readonly cause: unknown;
+}
+
+export interface FederationOptions {
+  /** With the tables of this room. */
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** The name of the local swarm. */
+  readonly swarm: string;
+  readonly settings?: Partial<FederationSettings>;
+  /** Where the key is kept that signs wrappers; without it they are not signed. */
+  readonly keyFile?: string;
+  /** A registry file in the reference's form (decisions E4). */
+  readonly registryFile?: string;
+  /** Where others reach this server; only for the registry file. */
+  readonly publicUrl?: string;
+  /** Where references to tokens are looked up. Default: none are. */
+  readonly env?: Environment;
+  readonly tls?: TlsOptions;
+  readonly random?: Random;
+  readonly report: (problem: FederationProblem) => void;
+}
+
+/** What this server can do beyond the protocol, for `GET /` (decisions E5, E7). */
+export const CAPABILITIES: readonly string[] = ["dedupe", "events"];
+
+const SWEEP_INTERVAL = 60 * 60 * 1000;
+
+export class Federation {
+  readonly settings: FederationSettings;
+  readonly registry: SwarmRegistry;
+  /** For URLs that agents and strangers bring: nothing but what the operator allowed. */
+  readonly client: HttpClient;
+  readonly publicKey: string | undefined;
+  readonly #options: FederationOptions;
+  readonly #store: FederationStore;
+  readonly #guard: Guard;
+  readonly #router: Router;
+  readonly #health: HealthChecks;
+  #started:
+    | { readonly inbound: Inbound; readonly runtime: Runtime; readonly copier: StreamCopier }
+    | undefined;
+  #cancelSweep: () => void = () => {};
+  #fileWrite: Promise<void> = Promise.resolve();
+
+  private constructor(options: FederationOptions, signingKey: SigningKey | undefined) {
+    const { clock, ids, report, random = Math.random, env = {}, tls } = options;
+    const settings = { ...DEFAULT_FEDERATION_SETTINGS, ...options.settings };
+    this.settings = settings;
+    this.#options = options;
+    this.#store = federationStoreOf(options.store);
+    this.publicKey = signingKey?.publicKey;
+    // Registered swarms were named by an admin, so this machine may be meant; everything else must be allowed.
+    const guard = createGuard({ allow: ["loopback", ...settings.allow] });
+    this.#guard = guard;
+    this.client = createHttpClient({
+      clock,
+      guard: createGuard({ allow: settings.allow }),
+      userAgent: `MAIL-Interswarm-Router/${options.swarm}`,
+      connectionsPerOrigin: settings.attemptsPerSwarm,
+      ...(tls !== undefined && { tls }),
+    });
+    const store = this.#store;
+    const { client } = this;
+    const local = () => options.swarm;
+    this.registry = new SwarmRegistry({
+      store,
+      clock,
+      client,
+      guard,
+      env,
+      local,
+      timeLimit: settings.healthTime,
+      changed: () => this.#writeFile(),
+    });
+    const { registry } = this;
+    this.#router = new Router({
+      store,
+      registry,
+      client,
+      guard,
+      clock,
+      ids,
+      random,
+      settings,
+      local,
+      signingKey,
+      report,
+    });
+    this.#health = new HealthChecks({
+      registry,
+      client,
+      guard,
+      clock,
+      random,
+      settings,
+      report,
+      onReturn: (name) => this.#router.retryNow(name),
+    });
+  }
+
+  /** Reads the registry. Nothing is sent before `start`. */
+  static async open(options: FederationOptions): Promise<Federation> {
+    const key = options.keyFile === undefined ? undefined : await openSigningKey(options.keyFile);
+    const federation = new Federation(options, key);
+    const { registryFile, swarm } = options;
+    await federation.registry.load(
+      registryFile === undefined ? [] : await readRegistryFile(registryFile, swarm),
+    );
+    if (registryFile !== undefined) await federation.#writeFile();
+    return federation;
+  }
+
+  /** For the runtime, before it takes up its tasks. */
+  get carrier(): Carrier {
+    return this.#router;
+  }
+
+  /** For the runtime, too: what `discover_swarms` does. */
+  get systemActions(): readonly Action[] {
+    return [discoverSwarmsAction(() => this.registry, this.client, this.settings.discovery)];
+  }
+
+  /** For swarm files (`mail:interswarm/<name>`). */
+  get actions(): readonly Action[] {
+    return interswarmActions(this.client);
+  }
+
+  start(runtime: Runtime, bus: Bus): void {
+    const { clock } = this.#options;
+    const { registry, client, settings } = this;
+    const guard = this.#guard;
+    const inbound = new Inbound({
+      reads: this.#store.federation,
+      runtime,
+      clock,
+      settings,
+      keyOf: (swarm) => registry.get(swarm)?.publicKey ?? null,
+    });
+    const local = () => runtime.rules.swarm;
+    const copier = new StreamCopier({ runtime, bus, clock, registry, client, guard, local });
+    this.#started = { inbound, runtime, copier };
+    this.#router.start(runtime);
+    this.#health.start();
+    copier.start();
+    this.#armSweep();
+  }
+
+  async close(): Promise<void> {
+    this.#cancelSweep();
+    this.#started?.copier.stop();
+    await this.#health.stop();
+    await this.#router.stop();
+    await this.client.close();
+    await this.#fileWrite;
+  }
+
+  /** @throws Error before `start` */
+  get inbound(): Inbound {
+    if (this.#started === undefined) throw new Error("federation has not been started");
+    return this.#started.inbound;
+  }
+
+  /** One health check, now. @throws FederationError */
+  async ping(name: string) {
+    const entry = this.registry.get(name);
+    if (entry === undefined) return undefined;
+    const result = await this.#health.check(entry.baseUrl);
+    if (result.ok) {
+      await this.registry.seen(name, { at: this.#options.clock.now(), latency: result.latency });
+      this.#router.retryNow(name);
+    }
+    return result;
+  }
+
+  /**
+   * A task of this id that a peer may watch: its own, one that it owns elsewhere, or one that it works on
+   * (decisions E7).
+   */
+  async watchable(peer: string, taskId: string): Promise<JournalKey | undefined> {
+    const runtime = this.#started?.runtime;
+    if (runtime === undefined) return undefined;
+    const own = await runtime.find({ role: "swarm", id: peer }, taskId);
+    if (own !== undefined) return own;
+    for (const { key } of await this.#store.federation.links(taskId)) {
+      const may = await runtime.read(
+        key,
+        (state) => takesPart(state, peer) || parseTaskContributor(state.owner).swarm === peer,
+      );
+      if (may === true) return key;
+    }
+    return undefined;
+  }
+
+  /** Whose task it is that a peer takes part in, for forms of mail that do not say so (mail.md 7.8). */
+  async ownership(
+    peer: string,
+    taskId: string,
+  ): Promise<{ readonly owner: string; readonly contributors: readonly string[] } | undefined> {
+    const key = await this.watchable(peer, taskId);
+    if (key === undefined) return undefined;
+    return this.#started?.runtime.read(key, ({ owner, contributors }) => ({
+      owner,
+      contributors: [...contributors],
+    }));
+  }
+
+  #armSweep(): void {
+    this.#cancelSweep = this.#options.clock.after(SWEEP_INTERVAL, () => {
+      const before = this.#options.clock.now() - this.settings.remember;
+      const expire: ReceivedExpire = { kind: "federation.received.expire", before };
+      const rows: RowWrite[] = [expire, this.#router.purge()];
+      this.#store.commit({ appends: [], rows }).catch((cause: unknown) => {
+        this.#options.report({
+          code: "federation_sweep",
+          message: "old message ids were not removed",
+          cause,
+        });
+      });
+      this.#armSweep();
+    });
+  }
+
+  /** One after another, so that the last change is what stays. */
+  #writeFile(): Promise<void> {
+    const { registryFile, swarm, publicUrl } = this.#options;
+    if (registryFile === undefined) return Promise.resolve();
+    this.#fileWrite = this.#fileWrite.then(async () => {
+      const definition = this.#started?.runtime.definition;
+      const local = {
+        name: swarm,
+        baseUrl: publicUrl ?? null,
+        description: definition?.description ?? "",
+        keywords: definition?.keywords ?? [],
+        public: definition?.public ?? false,
+        version: PROTOCOL_VERSION,
+      };
+      try {
+        await writeRegistryFile(registryFile, formatRegistryFile(local, this.registry.list()));
+      } catch (cause) {
+        this.#options.report({ code: "registry_file", message: `${registryFile} was not written`, cause });
+      }
+    });
+    return this.#fileWrite;
+  }
+}

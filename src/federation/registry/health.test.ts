@@ -1,0 +1,104 @@
+import { expect, it, onTestFinished } from "vitest";
+import { ScriptedClient } from "../../../test/federation/scripted-client.js";
+import { VirtualClock } from "../../../test/kit/virtual-clock.js";
+import { createGuard } from "../../net/index.js";
+import { openSqliteStore } from "../../store/index.js";
+import { HealthChecks } from "./health.js";
+import { SwarmRegistry } from "./registry.js";
+
+const ROOT = { version: "1.2", swarm: "beta" };
+const INTERVAL = 1_000;
+
+async function setUp() {
+  const store = await openSqliteStore({ path: ":memory:" });
+  onTestFinished(() => store.close());
+  const client = new ScriptedClient();
+  const clock = new VirtualClock();
+  const guard = createGuard({ allow: ["loopback"] });
+  const registry = new SwarmRegistry({
+    store,
+    clock,
+    client,
+    guard,
+    env: {},
+    local: () => "alpha",
+    timeLimit: 100,
+  });
+  client.answers.set("http://127.0.0.1:9/", { body: ROOT });
+  await registry.register({ name: "beta", baseUrl: "http://127.0.0.1:9", volatile: true });
+  const returned: string[] = [];
+  const checks = new HealthChecks({
+    registry,
+    client,
+    guard,
+    clock,
+    random: () => 0.5,
+    settings: { healthInterval: INTERVAL, healthTime: 100, failuresToInactive: 3, successesToActive: 2 },
+    onReturn: (name) => returned.push(name),
+    report: ({ cause }) => {
+      throw cause;
+    },
+  });
+  checks.start();
+  onTestFinished(() => checks.stop());
+  const round = async (ms = INTERVAL) => {
+    clock.advance(ms);
+    for (let turn = 0; turn < 20; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+  };
+  return { client, clock, registry, returned, round, isActive: () => registry.get("beta")?.isActive };
+}
+
+const HEALTH = "http://127.0.0.1:9/health";
+
+it("[MAIL-REG-03] marks a swarm inactive after several failures in a row, not after one, and finds it again by itself", async () => {
+  const { client, returned, round, isActive } = await setUp();
+  client.answers.set(HEALTH, { body: { status: "degraded" } });
+  await round();
+  client.answers.delete(HEALTH);
+  await round();
+  await round();
+  expect(isActive()).toBe(true);
+  client.answers.set(HEALTH, { body: {} });
+  await round();
+  client.answers.set(HEALTH, { status: 500 });
+  await round();
+  await round();
+  expect(isActive()).toBe(true);
+  await round();
+  expect(isActive()).toBe(false);
+  client.answers.set(HEALTH, { body: {} });
+  await round();
+  expect(isActive()).toBe(false);
+  expect(returned).toEqual([]);
+  await round();
+  expect(isActive()).toBe(true);
+  expect(returned).toEqual(["beta"]);
+});
+
+it("measures how long a check takes", async () => {
+  const { client, clock, registry, round } = await setUp();
+  client.answers.set(HEALTH, { body: {} });
+  const { request } = client;
+  client.request = async (url) => {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    clock.advance(40);
+    return request.call(client, url);
+  };
+  // The first check comes somewhere in the first second: here, in the middle of it.
+  await round(INTERVAL / 2);
+  expect(registry.get("beta")?.latency).toBe(0.04);
+});
+
+it("checks a swarm that is registered later, and no more when it is gone", async () => {
+  const { client, registry, round } = await setUp();
+  client.answers.set("http://127.0.0.1:8/", { body: { version: "1.2", swarm: "gamma" } });
+  await registry.register({ name: "gamma", baseUrl: "http://127.0.0.1:8", volatile: true });
+  await round();
+  expect(client.asked).toContain("http://127.0.0.1:8/health");
+  await registry.unregister("gamma");
+  client.asked.length = 0;
+  await round();
+  await round();
+  expect(client.asked).toContain(HEALTH);
+  expect(client.asked).not.toContain("http://127.0.0.1:8/health");
+});

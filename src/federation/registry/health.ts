@@ -1,0 +1,139 @@
+/**
+ * Periodic checks of every registered swarm: with jitter, so that they do not come all at once; with a time limit; and
+ * with hysteresis, so that one lost packet does not make a swarm inactive.
+ */
+import type { Clock } from "../../engine/ports.js";
+import type { Guard, HttpClient, Random } from "../../net/index.js";
+import type { FederationSettings } from "../settings.js";
+import type { SwarmRegistry } from "./registry.js";
+
+export interface HealthParts {
+  readonly registry: SwarmRegistry;
+  readonly client: HttpClient;
+  readonly guard: Guard;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly settings: Pick<
+    FederationSettings,
+    "healthInterval" | "healthTime" | "failuresToInactive" | "successesToActive"
+  >;
+  /** A swarm that was away answers again. */
+  readonly onReturn: (name: string) => void;
+  readonly report: (problem: { code: string; message: string; cause: unknown }) => void;
+}
+
+export type HealthResult =
+  | { readonly ok: true; readonly latency: number; readonly status: string | null }
+  | { readonly ok: false; readonly reason: string };
+
+interface Watch {
+  failures: number;
+  successes: number;
+  cancel: () => void;
+}
+
+const LARGEST_HEALTH = 64 * 1024;
+/** Share of the interval by which checks differ. */
+const JITTER = 0.2;
+
+export class HealthChecks {
+  readonly #parts: HealthParts;
+  readonly #watches = new Map<string, Watch>();
+  readonly #underWay = new Set<Promise<void>>();
+  #unsubscribe: (() => void) | undefined;
+
+  constructor(parts: HealthParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    const { registry } = this.#parts;
+    this.#unsubscribe = registry.onChange((name) => this.#follow(name));
+    for (const { name } of registry.list()) this.#follow(name);
+  }
+
+  async stop(): Promise<void> {
+    this.#unsubscribe?.();
+    for (const watch of this.#watches.values()) watch.cancel();
+    this.#watches.clear();
+    await Promise.all(this.#underWay);
+  }
+
+  /** One check, now, without any consequence. */
+  async check(baseUrl: string): Promise<HealthResult> {
+    const { client, clock, guard, settings } = this.#parts;
+    const began = clock.now();
+    try {
+      const answer = await client.request(`${baseUrl}/health`, {
+        guard,
+        timeLimit: settings.healthTime,
+        maxBytes: LARGEST_HEALTH,
+      });
+      // The reference looks at nothing but the status, and so do we: a degraded swarm still takes mail.
+      if (answer.status !== 200) return { ok: false, reason: `it answered ${answer.status}` };
+      return { ok: true, latency: (clock.now() - began) / 1000, status: statusIn(answer.text()) };
+    } catch (error) {
+      return { ok: false, reason: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  #follow(name: string): void {
+    const { registry } = this.#parts;
+    const known = this.#watches.get(name);
+    if (!registry.has(name)) {
+      known?.cancel();
+      this.#watches.delete(name);
+      return;
+    }
+    if (known !== undefined) return;
+    const watch: Watch = { failures: 0, successes: 0, cancel: () => {} };
+    this.#watches.set(name, watch);
+    // Soon, but not all at the same moment.
+    this.#schedule(name, watch, this.#parts.random() * Math.min(1_000, this.#parts.settings.healthInterval));
+  }
+
+  #schedule(name: string, watch: Watch, delay: number): void {
+    watch.cancel = this.#parts.clock.after(delay, () => {
+      const run: Promise<void> = this.#checkAndNote(name, watch)
+        .catch((cause: unknown) =>
+          this.#parts.report({ code: "health_check", message: `the check of '${name}' failed`, cause }),
+        )
+        .finally(() => {
+          this.#underWay.delete(run);
+          if (this.#watches.get(name) !== watch) return;
+          const { healthInterval } = this.#parts.settings;
+          this.#schedule(name, watch, healthInterval * (1 + JITTER * (2 * this.#parts.random() - 1)));
+        });
+      this.#underWay.add(run);
+    });
+  }
+
+  async #checkAndNote(name: string, watch: Watch): Promise<void> {
+    const { registry, clock, settings, onReturn } = this.#parts;
+    const entry = registry.get(name);
+    if (entry === undefined) return;
+    const result = await this.check(entry.baseUrl);
+    if (result.ok) {
+      watch.failures = 0;
+      watch.successes++;
+      if (entry.isActive || watch.successes >= settings.successesToActive) {
+        await registry.seen(name, { at: clock.now(), latency: result.latency });
+        if (!entry.isActive) onReturn(name);
+      }
+      return;
+    }
+    watch.successes = 0;
+    watch.failures++;
+    if (watch.failures >= settings.failuresToInactive) await registry.lost(name);
+  }
+}
+
+function statusIn(body: string): string | null {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    if (typeof parsed !== "object" || parsed === null || !("status" in parsed)) return null;
+    return typeof parsed.status === "string" ? parsed.status : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,278 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { ScriptedClient } from "../../../test/federation/scripted-client.js";
+import { VirtualClock } from "../../../test/kit/virtual-clock.js";
+import { createGuard } from "../../net/index.js";
+import { openSqliteStore } from "../../store/index.js";
+import { generateSigningKey, readSigningKey } from "../wrapper/signature.js";
+import { discover, readSwarmList } from "./discovery.js";
+import { formatRegistryFile, parseRegistryFile, readRegistryFile, writeRegistryFile } from "./file.js";
+import { SwarmRegistry } from "./registry.js";
+import { readSelfDescription } from "./self-description.js";
+
+const ROOT_1_3 = {
+  name: "mail",
+  protocol_version: "1.3",
+  swarm: { name: "beta", description: "weather", keywords: ["rain"], public: true, entrypoint: "chief" },
+  status: "running",
+  uptime: 3,
+};
+
+let client: ScriptedClient;
+let env: Record<string, string>;
+const clock = new VirtualClock();
+
+beforeEach(() => {
+  client = new ScriptedClient();
+  client.answers.set("https://beta.example/", { body: ROOT_1_3 });
+  env = {};
+});
+
+async function openStore() {
+  const store = await openSqliteStore({ path: ":memory:" });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+async function openRegistry(store: Awaited<ReturnType<typeof openStore>>): Promise<SwarmRegistry> {
+  const registry = new SwarmRegistry({
+    store,
+    clock,
+    client,
+    env,
+    guard: createGuard({ allow: ["loopback"] }),
+    local: () => "alpha",
+    timeLimit: 1_000,
+  });
+  await registry.load();
+  return registry;
+}
+
+const BETA = { name: "beta", baseUrl: "https://beta.example/", volatile: false } as const;
+
+describe("registering a swarm", () => {
+  it("[MAIL-REST-09, MAIL-REG-01] keeps it with what it says about itself, also after a restart", async () => {
+    const store = await openStore();
+    await (await openRegistry(store)).register({ ...BETA, metadata: { floor: 2 } });
+    const again = await openRegistry(store);
+    expect(again.get("beta")).toMatchObject({
+      baseUrl: "https://beta.example",
+      version: "1.3",
+      description: "weather",
+      keywords: ["rain"],
+      public: true,
+      entrypoint: "chief",
+      isActive: true,
+      lastSeen: clock.now(),
+      metadata: { floor: 2 },
+    });
+  });
+
+  it("[MAIL-REG-01] forgets a volatile one with the process, and a kept one that became volatile", async () => {
+    const store = await openStore();
+    const registry = await openRegistry(store);
+    await registry.register(BETA);
+    await registry.register({ ...BETA, volatile: true });
+    expect(registry.has("beta")).toBe(true);
+    expect((await openRegistry(store)).has("beta")).toBe(false);
+  });
+
+  it("[MAIL-REG-02, MAIL-SEC-04] never writes a literal token down, uses it until the restart, then needs the variable", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "mailroom-registry-"));
+    onTestFinished(() => rmSync(directory, { recursive: true }));
+    const store = await openSqliteStore({ directory, durability: "fast" });
+    const registry = await openRegistry(store);
+    await registry.register({ ...BETA, authToken: "very-secret-token" });
+    expect(registry.tokenOf("beta")).toEqual({ kind: "ready", token: "very-secret-token" });
+    const again = await openRegistry(store);
+    expect(again.get("beta")?.authRef).toBe(["$", "{SWARM_AUTH_TOKEN_BETA}"].join(""));
+    expect(again.tokenOf("beta")).toEqual({ kind: "unset", variable: "SWARM_AUTH_TOKEN_BETA" });
+    expect(again.variables()).toEqual({ SWARM_AUTH_TOKEN_BETA: false });
+    env.SWARM_AUTH_TOKEN_BETA = "from-the-environment";
+    expect(again.tokenOf("beta")).toEqual({ kind: "ready", token: "from-the-environment" });
+    await store.close();
+    expect(readFileSync(join(directory, "mailroom.db")).includes("very-secret-token")).toBe(false);
+  });
+
+  it("[MAIL-REG-02] keeps a reference as it was written, whatever its variable is called", async () => {
+    const store = await openStore();
+    const reference = ["$", "{MY_OWN_NAME}"].join("");
+    await (await openRegistry(store)).register({ ...BETA, authToken: reference });
+    env.MY_OWN_NAME = "resolved when it is used";
+    const again = await openRegistry(store);
+    expect(again.get("beta")?.authRef).toBe(reference);
+    expect(again.tokenOf("beta")).toEqual({ kind: "ready", token: "resolved when it is used" });
+  });
+
+  it("accepts one that cannot be reached as inactive, and learns about it when it is seen", async () => {
+    const registry = await openRegistry(await openStore());
+    client.answers.clear();
+    await registry.register(BETA);
+    expect(registry.get("beta")).toMatchObject({ isActive: false, version: null, lastSeen: null });
+    client.answers.set("https://beta.example/", { body: ROOT_1_3 });
+    await registry.seen("beta", { at: clock.now(), latency: 0.02 });
+    expect(registry.get("beta")).toMatchObject({ isActive: true, version: "1.3", latency: 0.02 });
+  });
+
+  it.each([
+    ["http://beta.example", /use https/],
+    ["http://10.1.2.3:8000", /allow-list/],
+    ["https://169.254.169.254", /link-local|allow-list/],
+    ["ftp://beta.example", /scheme/],
+    ["https://user:secret@beta.example", /base URL/],
+    ["beta", /base URL/],
+  ])("[MAIL-SEC-01] refuses %s and says why", async (baseUrl, why) => {
+    const registry = await openRegistry(await openStore());
+    await expect(registry.register({ ...BETA, baseUrl })).rejects.toMatchObject({
+      code: "bad_swarm_url",
+      message: expect.stringMatching(why),
+    });
+    expect(registry.list()).toEqual([]);
+  });
+
+  it("refuses its own name, names that are none, and a server that calls itself otherwise", async () => {
+    const registry = await openRegistry(await openStore());
+    for (const name of ["alpha", "a@b", "all", ""]) {
+      await expect(registry.register({ ...BETA, name })).rejects.toMatchObject({ code: "bad_swarm_name" });
+    }
+    await expect(registry.register({ ...BETA, name: "gamma" })).rejects.toMatchObject({
+      code: "name_differs",
+    });
+  });
+
+  it("pins the key that it sees first; only registering it again replaces it", async () => {
+    const store = await openStore();
+    const registry = await openRegistry(store);
+    const [first, second] = [readSigningKey(generateSigningKey()), readSigningKey(generateSigningKey())];
+    client.answers.set("https://beta.example/", { body: { ...ROOT_1_3, public_key: first.publicKey } });
+    await registry.register(BETA);
+    client.answers.set("https://beta.example/", { body: { ...ROOT_1_3, public_key: second.publicKey } });
+    await registry.lost("beta");
+    await registry.seen("beta", { at: clock.now() });
+    expect(registry.get("beta")?.publicKey).toBe(first.publicKey);
+    await registry.register(BETA);
+    expect(registry.get("beta")?.publicKey).toBe(second.publicKey);
+  });
+
+  it("is undone by unregistering, which is refused for what is not there", async () => {
+    const store = await openStore();
+    const registry = await openRegistry(store);
+    await registry.register(BETA);
+    await registry.unregister("beta");
+    expect((await openRegistry(store)).list()).toEqual([]);
+    await expect(registry.unregister("beta")).rejects.toMatchObject({ code: "unknown_swarm" });
+  });
+});
+
+describe("what a server says about itself", () => {
+  it("is read in every form that servers have", () => {
+    expect(readSelfDescription(JSON.stringify(ROOT_1_3))).toMatchObject({ name: "beta", version: "1.3" });
+    const old = { name: "mail", version: "1.2", swarm: "beta", status: "running", uptime: 1 };
+    expect(readSelfDescription(JSON.stringify(old))).toMatchObject({ name: "beta", version: "1.2" });
+    const oldest = { name: "mail", version: "1.0", status: "running" };
+    expect(readSelfDescription(JSON.stringify(oldest))).toMatchObject({ name: null, version: "1.0" });
+  });
+
+  it.each(["", "<html>", "[]", "{}", "null"])("is nothing if it answers %j", (body) => {
+    expect(readSelfDescription(body)).toBeUndefined();
+  });
+});
+
+describe("discovery", () => {
+  it("only proposes: it overwrites nothing and takes over no token, metadata or name of ours", async () => {
+    const registry = await openRegistry(await openStore());
+    await registry.register(BETA);
+    const list = {
+      swarms: [
+        { swarm_name: "beta", base_url: "https://evil.example", auth_token: "theirs" },
+        { swarm_name: "alpha", base_url: "https://evil.example" },
+        { name: "gamma", base_url: "https://gamma.example", auth_token: "theirs", volatile: false },
+        { swarm_name: "delta", base_url: "http://127.0.0.1:1" },
+        { swarm_name: "bad name", base_url: "https://x.example" },
+        { swarm_name: "inside", base_url: "http://10.0.0.1" },
+      ],
+    };
+    client.answers.set("https://hub.example/swarms", { body: list });
+    const found = await discover(client, "https://hub.example/", { timeLimit: 1_000 });
+    expect(await registry.propose(found)).toEqual(["gamma", "delta"]);
+    expect(registry.list().map(({ name, baseUrl }) => [name, baseUrl])).toEqual([
+      ["beta", "https://beta.example"],
+    ]);
+    expect(await registry.proposals()).toMatchObject([
+      { name: "delta" },
+      { name: "gamma", baseUrl: "https://gamma.example", source: "https://hub.example" },
+    ]);
+    await registry.propose([{ name: "gamma", baseUrl: "https://evil.example", source: "elsewhere" }]);
+    expect((await registry.proposals())[1]?.baseUrl).toBe("https://gamma.example");
+    client.answers.set("https://gamma.example/", { body: { ...ROOT_1_3, swarm: "gamma" } });
+    await registry.register({ name: "gamma", baseUrl: "https://gamma.example", volatile: true });
+    expect((await registry.proposals()).map(({ name }) => name)).toEqual(["delta"]);
+  });
+
+  it("makes nothing of what is not a list", () => {
+    for (const body of ["", "{}", '{"swarms": 3}', "[1]", '[{"name": 1}]']) {
+      expect(readSwarmList(body, "x")).toEqual([]);
+    }
+  });
+});
+
+describe("the reference's registry file", () => {
+  const FILE = {
+    local_swarm_name: "alpha",
+    endpoints: {
+      alpha: { swarm_name: "alpha", base_url: "http://localhost:8000", volatile: false },
+      beta: {
+        swarm_name: "beta",
+        base_url: "https://beta.example/",
+        auth_token_ref: ["$", "{THEIR_VARIABLE}"].join(""),
+        last_seen: "2026-03-02T08:00:05.000002+00:00",
+        volatile: false,
+      },
+      gamma: { base_url: "http://localhost:9", auth_token: "literal", volatile: false },
+      gone: { swarm_name: "gone", base_url: "https://gone.example", volatile: true },
+    },
+  };
+
+  it("is imported in its old and new forms: unknown swarms are added, tokens become references", async () => {
+    const store = await openStore();
+    const registry = await openRegistry(store);
+    await registry.register(BETA);
+    await registry.load(parseRegistryFile(JSON.stringify(FILE), "alpha"));
+    expect(registry.list().map(({ name }) => name)).toEqual(["beta", "gamma"]);
+    // The table is the truth: what it has is not overwritten.
+    expect(registry.get("beta")?.authRef).toBe(null);
+    expect(registry.tokenOf("gamma")).toEqual({ kind: "ready", token: "literal" });
+    expect((await openRegistry(store)).tokenOf("gamma")).toEqual({
+      kind: "unset",
+      variable: "SWARM_AUTH_TOKEN_GAMMA",
+    });
+  });
+
+  it("is written in its own form, into a directory that is made for it, without tokens", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "mailroom-file-"));
+    onTestFinished(() => rmSync(directory, { recursive: true }));
+    const path = join(directory, "registries", "alpha.json");
+    const registry = await openRegistry(await openStore());
+    await registry.register({ ...BETA, authToken: "very-secret-token" });
+    await registry.register({ name: "passing", baseUrl: "http://localhost:9", volatile: true });
+    const local = {
+      name: "alpha",
+      baseUrl: null,
+      description: "",
+      keywords: [],
+      public: true,
+      version: "1.2",
+    };
+    const text = formatRegistryFile(local, registry.list());
+    await writeRegistryFile(path, text);
+    expect(text).not.toContain("very-secret-token");
+    expect(Object.keys(JSON.parse(text).endpoints)).toEqual(["alpha", "beta"]);
+    expect(await readRegistryFile(path, "alpha")).toMatchObject([
+      { entry: { name: "beta", baseUrl: "https://beta.example", version: "1.3" }, token: undefined },
+    ]);
+    expect(await readRegistryFile(join(directory, "none.json"), "alpha")).toEqual([]);
+    expect(() => parseRegistryFile("[]", "alpha", "r.json")).toThrow("r.json is no swarm registry");
+  });
+});

@@ -1,0 +1,154 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  buildBroadcast,
+  buildComplete,
+  buildInterrupt,
+  buildRequest,
+  buildResponse,
+} from "../../mail/build.js";
+import type { MAILMessage } from "../../mail/message.js";
+import { parseInterswarmMessage } from "../../mail/validate.js";
+import { judge } from "../inbound/judge.js";
+import { buildWrapper, exportedName } from "./build.js";
+import { canonicalJson } from "./canonical.js";
+import { checkSignature, generateSigningKey, readSigningKey } from "./signature.js";
+
+const ID = "b0a2d6cf-6f39-4d76-8a30-7d9c0e0ffb44";
+const COMMON = {
+  id: ID,
+  timestamp: "2026-03-02T08:15:30.120Z",
+  taskId: "5b0b2c0e-6a53-4c4b-9d2a-0f6f7e8a1b11",
+  subject: "Rain?",
+  body: "Tomorrow.",
+} as const;
+const BOSS = { address_type: "agent", address: "boss" } as const;
+const to = (address: string) => ({ address_type: "agent", address }) as const;
+
+function wrap(message: MAILMessage, hops = 1) {
+  return buildWrapper({
+    message,
+    hops,
+    source: "alpha",
+    target: "beta",
+    owner: "user:ann@alpha",
+    contributors: ["user:ann@alpha", "swarm:alpha@beta"],
+  });
+}
+
+const MESSAGES: readonly [string, MAILMessage][] = [
+  ["request", buildRequest({ ...COMMON, sender: BOSS, recipient: to("clerk@beta") })],
+  ["response", buildResponse({ ...COMMON, sender: BOSS, recipient: to("clerk@beta"), requestId: "any" })],
+  ["broadcast", buildBroadcast({ ...COMMON, sender: BOSS, recipients: [to("all@beta"), to("poet@gamma")] })],
+  ["interrupt", buildInterrupt({ ...COMMON, sender: BOSS, recipients: [to("clerk@beta"), to("ann")] })],
+];
+
+describe("the wrapper that we send", () => {
+  it.each(MESSAGES)("[MAIL-INTER-02] of a %s is valid and has what the reference demands", (_, message) => {
+    const wrapper = parseInterswarmMessage(JSON.parse(JSON.stringify(wrap(message))));
+    expect(wrapper).toMatchObject({
+      message_id: message.id,
+      source_swarm: "alpha",
+      target_swarm: "beta",
+      task_owner: "user:ann@alpha",
+      task_contributors: ["user:ann@alpha", "swarm:alpha@beta"],
+      // mail.md 1.8: a string and an object must be there; a real token never is.
+      auth_token: "",
+      metadata: { hops: 1 },
+    });
+    expect(wrapper.payload.sender).toEqual({ address_type: "agent", address: "boss@alpha" });
+    expect(JSON.stringify(wrapper)).not.toContain("null");
+    const { payload } = wrapper;
+    const recipients = "recipient" in payload ? [payload.recipient] : payload.recipients;
+    for (const { address } of recipients) expect(address).toMatch(/@beta$/);
+    expect(recipients).toHaveLength(1);
+  });
+
+  it("shows people as agents, under a name that can be an agent's", () => {
+    const sender = { address_type: "user", address: "ann@example.com" } as const;
+    const { payload } = wrap(buildRequest({ ...COMMON, sender, recipient: to("clerk@beta") }));
+    expect(payload.sender).toEqual({ address_type: "agent", address: "ann_example.com@alpha" });
+    expect(exportedName("a:b c@d")).toBe("a_b_c_d");
+  });
+
+  it("marks the end of a task beside its subject, and never carries a completion as such", () => {
+    const parts = { ...COMMON, sender: BOSS, recipient: to("all@beta"), requestId: ID };
+    const notice = buildResponse({ ...parts, subject: "::task_cancelled::" });
+    expect(wrap(notice).metadata).toMatchObject({ mail_event: "task_cancelled" });
+    const completion = buildComplete({ ...COMMON, sender: BOSS, swarm: "alpha", finishMessage: "done" });
+    expect(() => wrap(completion)).toThrow("never as broadcast_complete");
+  });
+
+  it("is what the other side takes it for", () => {
+    for (const [, message] of MESSAGES) {
+      const arrival = judge(wrap(message, 3), { peer: "alpha", local: "beta", maxHops: 8 });
+      expect(arrival.message.message).toMatchObject({
+        subject: "Rain?",
+        body: "Tomorrow.",
+        routing_info: { hops: 3 },
+      });
+      expect(arrival.message.message.sender.address).toBe("boss@alpha");
+      expect(arrival.names).toEqual([message.msg_type === "broadcast" ? "all" : "clerk"]);
+    }
+  });
+});
+
+describe("the signature", () => {
+  const key = readSigningKey(generateSigningKey());
+  const other = readSigningKey(generateSigningKey());
+  const [, request] = MESSAGES[0] ?? [];
+  if (request === undefined) throw new Error("there is a request");
+  const signed = key.sign(wrap(request));
+
+  it("is accepted from the pinned key, whatever the order of the fields and the token in the body", () => {
+    const { metadata, payload, ...rest } = signed;
+    const shuffled = JSON.parse(JSON.stringify({ metadata, payload, ...rest, auth_token: "changed" }));
+    expect(checkSignature(shuffled, key.publicKey, "required")).toEqual({ ok: true, signed: true });
+    expect(parseInterswarmMessage(JSON.parse(JSON.stringify(signed)))).toBeDefined();
+  });
+
+  it("is refused when anything it covers was changed, by another key, or in another form", () => {
+    const forged = [
+      { ...signed, task_owner: "user:eve@alpha" },
+      { ...signed, target_swarm: "gamma" },
+      { ...signed, payload: { ...signed.payload, body: "Today." } },
+      { ...signed, metadata: { ...signed.metadata, hops: 0 } },
+    ];
+    for (const wrapper of forged) {
+      expect(checkSignature(wrapper as typeof signed, key.publicKey, "optional")).toEqual({
+        ok: false,
+        reason: "invalid",
+      });
+    }
+    expect(checkSignature(signed, other.publicKey, "optional")).toEqual({ ok: false, reason: "invalid" });
+    const odd = { ...signed, metadata: { signature: 7 } };
+    expect(checkSignature(odd, key.publicKey, "optional")).toEqual({ ok: false, reason: "malformed" });
+  });
+
+  it("is needed where the policy says so, and counts for nothing without a key to check it by", () => {
+    const bare = wrap(request);
+    expect(checkSignature(bare, key.publicKey, "optional")).toEqual({ ok: true, signed: false });
+    expect(checkSignature(bare, key.publicKey, "required")).toEqual({ ok: false, reason: "missing" });
+    expect(checkSignature(signed, null, "optional")).toEqual({ ok: true, signed: false });
+    expect(checkSignature(signed, null, "required")).toEqual({ ok: false, reason: "no_key" });
+  });
+
+  it("is made over one form of a value: canonical text reads back as the same value, in whatever order it came", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = canonicalJson(value);
+        const back: unknown = JSON.parse(text);
+        expect(canonicalJson(back)).toBe(text);
+        expect(back).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
+    // RFC 8785, 3.2.3: keys are ordered by their UTF-16 units.
+    const keys = { "\u20ac": 1, "\r": 2, "\ufb33": 3, "1": 4, "\ud83d\ude00": 5, "\u0080": 6, "\u00f6": 7 };
+    expect(canonicalJson(keys)).toBe(
+      '{"\\r":2,"1":4,"\u0080":6,"\u00f6":7,"\u20ac":1,"\ud83d\ude00":5,"\ufb33":3}',
+    );
+    expect(canonicalJson([1e21, 0.000001, -0, 333333333.3333333])).toBe(
+      "[1e+21,0.000001,0,333333333.3333333]",
+    );
+  });
+});

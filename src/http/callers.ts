@@ -1,0 +1,116 @@
+/** Who calls: the credential, the role, and the limit on wrong guesses. */
+import { hash } from "node:crypto";
+import type { FastifyRequest } from "fastify";
+import { LRUCache } from "lru-cache";
+import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
+import { type Authenticator, authenticateHeader, instanceOf, type Principal } from "../auth/index.js";
+import { HttpError } from "./errors.js";
+import type { Access, Caller } from "./route.js";
+
+/** How many credentials are remembered as good while their address is over its limit. */
+const REMEMBERED = 10_000;
+
+export interface CallersOptions {
+  readonly authenticator: Authenticator;
+  /** Per minute and address; 0 for no limit. */
+  readonly failedAuthentications: number;
+  readonly onFailure: () => void;
+}
+
+export class Callers {
+  readonly #authenticator: Authenticator;
+  readonly #failures: RateLimiterMemory | undefined;
+  /**
+   * Fingerprints of credentials that were good lately. An address that is over its limit (a proxy, a shared machine)
+   * goes on being served for those who were already known, so that guessing locks nobody out.
+   */
+  readonly #good = new LRUCache<string, true>({ max: REMEMBERED });
+  readonly #onFailure: () => void;
+
+  constructor({ authenticator, failedAuthentications, onFailure }: CallersOptions) {
+    this.#authenticator = authenticator;
+    this.#onFailure = onFailure;
+    this.#failures =
+      failedAuthentications === 0
+        ? undefined
+        : new RateLimiterMemory({ points: failedAuthentications, duration: 60 });
+  }
+
+  /**
+   * The caller of a request to a route, or nobody where the route lets anybody in.
+   * @throws HttpError 401, 403, 429 or 503
+   */
+  async identify(request: FastifyRequest, access: Access): Promise<Caller | undefined> {
+    switch (access.kind) {
+      case "public":
+        return undefined;
+      case "optional":
+        return this.#recognise(request);
+      case "roles": {
+        const principal = await this.#authenticate(request);
+        const instance = access.roles.includes(principal.role) ? instanceOf(principal) : undefined;
+        if (instance === undefined) throw wrongRole(access.wrongRole, principal);
+        return { principal, instance, name: `${instance.role}:${instance.id}` };
+      }
+      default:
+        return access satisfies never;
+    }
+  }
+
+  async #recognise(request: FastifyRequest): Promise<Caller | undefined> {
+    const result = await authenticateHeader(this.#authenticator, request.headers.authorization);
+    const instance = result.ok ? instanceOf(result.principal) : undefined;
+    if (!result.ok || instance === undefined) return undefined;
+    return { principal: result.principal, instance, name: `${instance.role}:${instance.id}` };
+  }
+
+  async #authenticate(request: FastifyRequest): Promise<Principal> {
+    const header = request.headers.authorization;
+    const failed = (await this.#failures?.get(request.ip)) ?? null;
+    const limited = failed !== null && failed.remainingPoints <= 0;
+    if (limited && !this.#isRemembered(header)) throw tooManyFailures(failed);
+    const result = await authenticateHeader(this.#authenticator, header);
+    if (result.ok) {
+      if (this.#failures !== undefined && header !== undefined) this.#good.set(fingerprint(header), true);
+      return result.principal;
+    }
+    if (result.reason === "unavailable") throw new HttpError("auth_unavailable", result.detail);
+    this.#onFailure();
+    // Whoever shows no credential at all is not guessing.
+    if (result.reason !== "missing") await this.#countFailure(request.ip);
+    throw new HttpError("unauthenticated", result.detail, {
+      details: { reason: result.reason },
+      headers: { "www-authenticate": "Bearer" },
+    });
+  }
+
+  #isRemembered(header: string | undefined): boolean {
+    return header !== undefined && this.#good.has(fingerprint(header));
+  }
+
+  async #countFailure(address: string): Promise<void> {
+    try {
+      await this.#failures?.consume(address);
+    } catch (rejected) {
+      if (rejected instanceof RateLimiterRes) return;
+      throw rejected;
+    }
+  }
+}
+
+function fingerprint(credential: string): string {
+  return hash("sha256", credential, "base64");
+}
+
+function tooManyFailures(failed: RateLimiterRes): HttpError {
+  const seconds = Math.max(1, Math.ceil(failed.msBeforeNext / 1000));
+  return new HttpError("too_many_failures", "too many failed authentications from this address", {
+    headers: { "retry-after": String(seconds) },
+  });
+}
+
+function wrongRole(code: "invalid_role" | "forbidden", { role }: Principal): HttpError {
+  return code === "invalid_role"
+    ? new HttpError(code, "invalid role", { headers: { "www-authenticate": "Bearer" } })
+    : new HttpError(code, `role '${role}' may not do this`);
+}

@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemClock } from "../library/clock.js";
+import { openSqliteStore, type SqliteStore } from "../store/index.js";
+import { HttpError } from "./errors.js";
+import { Idempotency, type IdempotencyParts, type OnceRequest } from "./idempotency.js";
+
+let store: SqliteStore;
+let parts: IdempotencyParts;
+beforeEach(async () => {
+  store = await openSqliteStore({ path: ":memory:" });
+  parts = { state: store.http, store, clock: systemClock };
+});
+afterEach(() => store.close());
+
+const request = (content: unknown): OnceRequest => ({
+  scope: { role: "user", id: "ann", route: "r", key: "k" },
+  content,
+});
+
+function counting() {
+  let writes = 0;
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const keys = new Idempotency<string>(parts, async (reference) =>
+    reference.kind === "answer" ? `recalled ${String(reference.body)}` : "?",
+  );
+  const once = (content: unknown, failing = false) =>
+    keys.once(request(content), async (remember) => {
+      writes++;
+      await held;
+      if (failing) throw new HttpError("overloaded", "no");
+      await store.commit({ appends: [], rows: remember({ kind: "answer", status: 200, body: "done" }) });
+      return "done";
+    });
+  return { once, release: () => release(), writes: () => writes };
+}
+
+describe("a write that is asked for twice", () => {
+  it("is joined while it is under way, and recalled later", async () => {
+    const { once, release, writes } = counting();
+    const [first, second] = [once({ a: 1, b: 2 }), once({ b: 2, a: 1 })];
+    await expect(once({ a: 2 })).rejects.toMatchObject({ code: "idempotency_key_reused" });
+    release();
+    expect(await first).toEqual({ result: "done", replayed: false });
+    expect(await second).toEqual({ result: "done", replayed: true });
+    expect(await once({ a: 1, b: 2 })).toEqual({ result: "recalled done", replayed: true });
+    await expect(once({ a: 2 })).rejects.toMatchObject({ code: "idempotency_key_reused" });
+    expect(writes()).toBe(1);
+  });
+
+  it("fails for both when it fails, and can be tried again", async () => {
+    const { once, release, writes } = counting();
+    const both = [once("x", true), once("x", true)];
+    release();
+    for (const result of await Promise.allSettled(both)) {
+      expect(result).toMatchObject({ status: "rejected", reason: { code: "overloaded" } });
+    }
+    expect(await once("x")).toEqual({ result: "done", replayed: false });
+    expect(writes()).toBe(2);
+  });
+});

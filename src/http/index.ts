@@ -1,0 +1,15 @@
+/** The HTTP room: see README.md for what it promises. */
+export { ERRORS, type ErrorBody, type ErrorCode, type ErrorRow, HttpError } from "./errors.js";
+export { KEY_LIFE } from "./idempotency.js";
+export type { OpenApiDocument, Operation } from "./openapi.js";
+export {
+  type CorsOptions,
+  DEFAULT_HTTP_LIMITS,
+  type HttpLimits,
+  type ServerOptions,
+  type TlsFiles,
+} from "./options.js";
+export { checkDevelopmentOrigin, isLoopback } from "./origin.js";
+export type { Registry, SwarmListing, SwarmRegistration } from "./registry.js";
+export { createServer, type MailroomServer } from "./server.js";
+export type { HttpState, HttpStore } from "./state.js";

@@ -1,0 +1,67 @@
+/** The socket: plain HTTP/1.1, or TLS with HTTP/2 and HTTP/1.1 on the same port (decisions D10). */
+import { readFileSync } from "node:fs";
+import { createServer as createPlainServer, type RequestListener, type Server } from "node:http";
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
+import type { TlsFiles } from "./options.js";
+
+export interface Listener {
+  readonly server: Server;
+  /** Takes a renewed certificate into use; connections that are open keep the old one. */
+  reloadTls(): void;
+  /** Ends connections on which nothing is under way. */
+  closeIdle(): void;
+  closeAll(): void;
+}
+
+/** Longer than the idle time of common proxies, so that it is never they who find the connection closed. */
+const KEEP_ALIVE = 72_000;
+
+export function createListener(handler: RequestListener, tls: TlsFiles | undefined): Listener {
+  return tls === undefined ? plain(handler) : secure(handler, tls);
+}
+
+function plain(handler: RequestListener): Listener {
+  const server = createPlainServer({ keepAliveTimeout: KEEP_ALIVE }, handler);
+  return {
+    server,
+    reloadTls: () => {},
+    closeIdle: () => server.closeIdleConnections(),
+    closeAll: () => server.closeAllConnections(),
+  };
+}
+
+function secure(handler: RequestListener, files: TlsFiles): Listener {
+  const read = () => ({ cert: readFileSync(files.cert), key: readFileSync(files.key) });
+  const server = createSecureServer({ ...read(), allowHTTP1: true });
+  server.on("request", handler);
+  const sessions = new Set<ServerHttp2Session>();
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.once("close", () => sessions.delete(session));
+    session.setTimeout(KEEP_ALIVE, () => session.close());
+  });
+  const sockets = new Set<{ destroy(): void }>();
+  server.on("secureConnection", (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  if (!servesLikeHttp1(server))
+    throw new Error("the HTTP/2 server of this Node lacks a method of the HTTP/1.1 one");
+  return {
+    server,
+    reloadTls: () => server.setSecureContext(read()),
+    closeIdle: () => {
+      for (const session of sessions) session.close();
+    },
+    closeAll: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** Fastify's types know one kind of server at a time; what it calls on a server both kinds have. */
+function servesLikeHttp1(server: Http2SecureServer | Server): server is Server {
+  return (["listen", "close", "address", "on", "once", "setTimeout"] as const).every(
+    (name) => typeof server[name] === "function",
+  );
+}

@@ -1,0 +1,104 @@
+/** Figures for Prometheus. Each server has its own. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Bus } from "../engine/ports.js";
+import { ALL_TASKS_CHANNEL, isCommitNote, outcomeOf } from "../engine/runtime/index.js";
+
+export interface Figures {
+  readonly figures: () => {
+    readonly liveTasks: number;
+    readonly runningTasks: number;
+    readonly turns: number;
+  };
+  readonly waits: () => number;
+  readonly streams: () => number;
+}
+
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #requests: Histogram<"method" | "route" | "status">;
+  readonly #failedAuthentications: Counter;
+  readonly #tasks: Counter<"status">;
+  readonly #turns: Counter<"agent" | "outcome">;
+  readonly #droppedListeners: Counter;
+
+  constructor({ figures, waits, streams }: Figures) {
+    const registers = [this.#registry];
+    this.#requests = new Histogram({
+      name: "mailroom_http_request_seconds",
+      help: "Requests by route and status, and how long they took (a waiting request takes as long as its task).",
+      labelNames: ["method", "route", "status"],
+      buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60],
+      registers,
+    });
+    this.#failedAuthentications = new Counter({
+      name: "mailroom_failed_authentications_total",
+      help: "Credentials that nobody vouched for.",
+      registers,
+    });
+    this.#tasks = new Counter({
+      name: "mailroom_rounds_total",
+      help: "Rounds of tasks that ended, by how they ended.",
+      labelNames: ["status"],
+      registers,
+    });
+    this.#turns = new Counter({
+      name: "mailroom_turns_total",
+      help: "Turns of agents.",
+      labelNames: ["agent", "outcome"],
+      registers,
+    });
+    this.#droppedListeners = new Counter({
+      name: "mailroom_dropped_listeners_total",
+      help: "Streams that were given up because nobody read them.",
+      registers,
+    });
+    const gauge = (name: string, help: string, read: () => number) =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read());
+        },
+      });
+    gauge("mailroom_running_tasks", "Tasks that run.", () => figures().runningTasks);
+    gauge("mailroom_tasks_in_memory", "Tasks held in memory.", () => figures().liveTasks);
+    gauge("mailroom_running_turns", "Turns under way.", () => figures().turns);
+    gauge("mailroom_waiting_requests", "Requests that wait for the end of a round.", waits);
+    gauge("mailroom_streams", "Open streams.", streams);
+    collectDefaultMetrics({ register: this.#registry });
+  }
+
+  /** Counts what happens in tasks. The returned function stops it. */
+  watch(bus: Bus): () => void {
+    return bus.subscribe(ALL_TASKS_CHANNEL, (note) => {
+      if (!isCommitNote(note)) return;
+      for (const entry of note.entries) {
+        const outcome = outcomeOf(entry);
+        if (outcome !== undefined) this.#tasks.inc({ status: outcome.status });
+        else if (entry.t === "turn") this.#turns.inc({ agent: entry.agent, outcome: "answered" });
+        else if (entry.t === "turn_failed") this.#turns.inc({ agent: entry.agent, outcome: "failed" });
+      }
+    });
+  }
+
+  request(method: string, route: string, status: number, seconds: number): void {
+    this.#requests.observe({ method, route, status: String(status) }, seconds);
+  }
+
+  failedAuthentication(): void {
+    this.#failedAuthentications.inc();
+  }
+
+  droppedListener(): void {
+    this.#droppedListeners.inc();
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+}

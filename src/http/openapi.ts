@@ -1,0 +1,280 @@
+/** The routes as an OpenAPI 3.1 document. */
+import { z } from "zod";
+import { PROTOCOL_VERSION } from "../mail/message.js";
+import { isRecord } from "../mail/record.js";
+import { ERRORS, type ErrorCode, type ErrorRow } from "./errors.js";
+import { type AnswerDescription, type Route, takesBody } from "./route.js";
+import { ErrorBody } from "./schemas/common.js";
+import { type JsonSchema, jsonSchemaOf } from "./validation.js";
+
+export interface OpenApiOptions {
+  /** Of Mailroom; `info.version` is the protocol's (decisions D9). */
+  readonly version: string;
+  readonly url?: string;
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: JsonSchema;
+}
+
+export interface MediaType {
+  readonly schema?: JsonSchema;
+}
+
+export interface OpenApiResponse {
+  readonly description: string;
+  readonly content?: Readonly<Record<string, MediaType>>;
+}
+
+export interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly "x-roles"?: readonly string[];
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly content: Readonly<Record<string, MediaType>>;
+  };
+  readonly responses: Readonly<Record<string, OpenApiResponse>>;
+}
+
+export interface OpenApiDocument {
+  readonly openapi: "3.1.0";
+  readonly info: Readonly<Record<string, unknown>> & { readonly title: string; readonly version: string };
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly securitySchemes: Readonly<Record<string, unknown>>;
+  };
+}
+
+const TAGS = [
+  { name: "messages", description: "Put something to the swarm." },
+  { name: "tasks", description: "What became of it." },
+  { name: "swarms", description: "This swarm and others." },
+  { name: "server", description: "The server about itself." },
+  { name: "administration", description: "For admins and their tools." },
+] as const;
+
+export function openApiDocument(routes: readonly Route[], options: OpenApiOptions): OpenApiDocument {
+  const components = new Components();
+  const paths: Record<string, Record<string, Operation>> = {};
+  for (const route of routes) {
+    const path = paths[route.path] ?? {};
+    path[route.method.toLowerCase()] = operationOf(route, components);
+    paths[route.path] = path;
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Mailroom",
+      version: PROTOCOL_VERSION,
+      description: "A MAIL (Multi-Agent Interface Layer) server.",
+      "x-mailroom-version": options.version,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: options.url ?? "/" }],
+    tags: TAGS,
+    paths,
+    components: {
+      schemas: components.all(),
+      securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
+    },
+  };
+}
+
+function operationOf(route: Route, components: Components): Operation {
+  const parameters = parametersOf(route);
+  return {
+    operationId: route.id,
+    tags: [route.tag],
+    summary: route.summary,
+    ...(route.description !== undefined && { description: route.description }),
+    security: securityOf(route),
+    ...(route.access.kind === "roles" && { "x-roles": route.access.roles }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(takesBody(route) && {
+      requestBody: {
+        required: route.bodyOptional !== true,
+        content: { "application/json": { schema: components.request(route.body) } },
+      },
+    }),
+    responses: responsesOf(route, components),
+  };
+}
+
+function securityOf({ access }: Route): Operation["security"] {
+  switch (access.kind) {
+    case "public":
+      return [];
+    case "optional":
+      return [{}, { bearer: [] }];
+    case "roles":
+      return [{ bearer: [] }];
+    default:
+      return access satisfies never;
+  }
+}
+
+function parametersOf(route: Route): Parameter[] {
+  return [
+    ...fieldsOf(route.params, "path"),
+    ...fieldsOf(route.query, "query"),
+    ...(route.idempotent === true ? [IDEMPOTENCY_KEY] : []),
+  ];
+}
+
+const IDEMPOTENCY_KEY: Parameter = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description: "The same key with the same request does it once and gives the same answer, for 24 hours.",
+  schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x21-\\x7e]+$" },
+};
+
+function fieldsOf(schema: z.ZodType, where: "path" | "query"): Parameter[] {
+  const { properties, required } = jsonSchemaOf(schema);
+  if (!isRecord(properties)) return [];
+  const needed = Array.isArray(required) ? required : [];
+  return Object.entries(properties).map(([name, property]) => {
+    const { description, ...rest } = isRecord(property) ? property : {};
+    return {
+      name,
+      in: where,
+      required: where === "path" || needed.includes(name),
+      ...(typeof description === "string" && { description }),
+      schema: rest,
+    };
+  });
+}
+
+function responsesOf(route: Route, components: Components): Record<string, OpenApiResponse> {
+  const responses: Record<string, OpenApiResponse> = {};
+  for (const [status, answer] of Object.entries(route.answers)) {
+    responses[status] = responseOf(answer, components);
+  }
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of errorsOf(route)) {
+    const { status } = ERRORS[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  const schema = components.answer(ErrorBody);
+  for (const [status, codes] of [...byStatus].sort(([a], [b]) => a - b)) {
+    responses[String(status)] = {
+      description: codes.map((code) => `\`${code}\`: ${rowOf(code).meaning}`).join("\n\n"),
+      content: { "application/json": { schema } },
+    };
+  }
+  return responses;
+}
+
+function rowOf(code: ErrorCode): ErrorRow {
+  return ERRORS[code];
+}
+
+function responseOf(
+  { description, schema, contentType }: AnswerDescription,
+  components: Components,
+): OpenApiResponse {
+  const json = schema === undefined ? {} : { "application/json": { schema: components.answer(schema) } };
+  const other = contentType === undefined ? {} : { [contentType]: {} };
+  return { description, content: { ...other, ...json } };
+}
+
+/** What every route of this kind can answer, and what this one can. */
+function errorsOf(route: Route): Set<ErrorCode> {
+  const codes = new Set<ErrorCode>(["bad_request", ...(route.errors ?? [])]);
+  if (route.access.kind === "roles") {
+    codes.add("unauthenticated").add(route.access.wrongRole).add("too_many_failures").add("auth_unavailable");
+  }
+  if (takesBody(route)) codes.add("bad_json");
+  codes.add("too_large").add("unsupported_media_type").add("internal_error");
+  if (route.idempotent === true) {
+    codes
+      .add("idempotency_key_reused")
+      .add("store_busy")
+      .add("store_failure")
+      .add("closed")
+      .add("write_conflict");
+  }
+  return codes;
+}
+
+/** Schemas that have a name stand once under `components` and are referred to. */
+class Components {
+  readonly #schemas = new Map<string, JsonSchema>();
+  readonly #answers = new Map<z.ZodType, JsonSchema>();
+
+  answer(schema: z.ZodType): JsonSchema {
+    const known = this.#answers.get(schema);
+    if (known !== undefined) return known;
+    const made = this.#take(
+      z.toJSONSchema(schema, { target: "draft-2020-12", io: "output" }),
+      (part) => part,
+    );
+    this.#answers.set(schema, made);
+    return made;
+  }
+
+  /** Fields that may be left out may also be null: that is how the reference's client leaves them out. */
+  request(schema: z.ZodType): JsonSchema {
+    return this.#take(jsonSchemaOf(schema), nullable);
+  }
+
+  all(): Record<string, JsonSchema> {
+    return Object.fromEntries([...this.#schemas].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  #take(document: object, adapt: (schema: JsonSchema) => JsonSchema): JsonSchema {
+    const { $schema: _, $defs, ...root } = toRecord(referring(document));
+    for (const [name, definition] of Object.entries(isRecord($defs) ? $defs : {})) {
+      this.#schemas.set(name, adapt(toRecord(definition)));
+    }
+    return adapt(root);
+  }
+}
+
+function toRecord(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {};
+}
+
+/** References within a schema of its own become references within the document. */
+function referring(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(referring);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) =>
+      key === "$ref" && typeof part === "string"
+        ? [key, part.replace("#/$defs/", "#/components/schemas/")]
+        : [key, referring(part)],
+    ),
+  );
+}
+
+function nullable(schema: JsonSchema): JsonSchema {
+  if (!isRecord(schema.properties)) return schema;
+  const required = Array.isArray(schema.required) ? schema.required : [];
+  const properties = Object.entries(schema.properties).map(([name, property]) => [
+    name,
+    required.includes(name) ? property : orNull(property),
+  ]);
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
+
+function orNull(property: unknown): unknown {
+  if (!isRecord(property) || typeof property.type !== "string") return property;
+  return {
+    ...property,
+    type: [property.type, "null"],
+    ...(Array.isArray(property.enum) && { enum: [...property.enum, null] }),
+  };
+}

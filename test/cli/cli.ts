@@ -1,0 +1,130 @@
+/** Runs the real command line in a process of its own. */
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { afterAll } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const BUILD = join(ROOT, "node_modules", `.mailroom-cli-${process.pid}`);
+let built: Promise<string> | undefined;
+
+afterAll(() => rm(BUILD, { recursive: true, force: true }));
+
+/**
+ * Compiling the source for every run would take longer than everything else, so it is done once. The outcome lies two
+ * folders below the package, as `dist/cli` does.
+ */
+function entry(): Promise<string> {
+  built ??= buildEntry();
+  return built;
+}
+
+async function buildEntry(): Promise<string> {
+  await build({
+    entryPoints: [join(ROOT, "test", "cli", "entry.ts")],
+    outdir: BUILD,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    packages: "external",
+    outExtension: { ".js": ".mjs" },
+  });
+  return join(BUILD, "entry.mjs");
+}
+
+export interface RunOptions {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+}
+
+export interface Finished {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function start(
+  args: readonly string[],
+  { cwd, env }: RunOptions,
+): Promise<ChildProcessWithoutNullStreams> {
+  // Nothing of the machine that the tests run on has a say.
+  const clean = { PATH: process.env.PATH ?? "", HOME: cwd, ...env };
+  return spawn(process.execPath, [await entry(), ...args], { cwd, env: clean });
+}
+
+export async function run(args: readonly string[], options: RunOptions): Promise<Finished> {
+  const child = await start(args, options);
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (chunk) => {
+    stdout += String(chunk);
+  });
+  child.stderr.on("data", (chunk) => {
+    stderr += String(chunk);
+  });
+  child.stdin.end(options.input ?? "");
+  return new Promise((resolve) => {
+    child.on("close", (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
+}
+
+export interface Started extends AsyncDisposable {
+  readonly child: ChildProcessWithoutNullStreams;
+  /** What the server said when it was ready. */
+  readonly facts: {
+    readonly url: string;
+    readonly data: string;
+    readonly admin_token?: string;
+    readonly recovered: number;
+  };
+  readonly url: string;
+  readonly ended: Promise<Finished>;
+}
+
+/** Starts `mailroom server --json` on a free port and waits until it serves. */
+export async function serve(args: readonly string[], options: RunOptions): Promise<Started> {
+  const child = await start(["server", "--json", "--port", "0", ...args], options);
+  let stdout = "";
+  let stderr = "";
+  child.stderr.on("data", (chunk) => {
+    stderr += String(chunk);
+  });
+  const ended = new Promise<Finished>((resolve) => {
+    child.on("close", (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
+  const first = await new Promise<string>((resolve, reject) => {
+    const lines = createInterface({ input: child.stdout });
+    lines.on("line", (line) => {
+      stdout += `${line}\n`;
+      resolve(line);
+    });
+    ended.then(() => reject(new Error(`the server did not start: ${stderr}`)));
+  });
+  const facts = JSON.parse(first);
+  return {
+    child,
+    facts,
+    url: facts.url,
+    ended,
+    [Symbol.asyncDispose]: async () => {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
+
+export interface Folder extends AsyncDisposable {
+  readonly path: string;
+}
+
+export async function folder(): Promise<Folder> {
+  const path = await realpath(await mkdtemp(join(tmpdir(), "mailroom-cli-")));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}

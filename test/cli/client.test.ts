@@ -1,0 +1,137 @@
+/** The client's commands, one at a time and at the prompt. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ASKING_SWARM } from "./breakpoint-swarm.js";
+import { type Folder, folder, run, type Started, serve } from "./cli.js";
+
+let here: Folder;
+let server: Started;
+
+beforeAll(async () => {
+  here = await folder();
+  await writeFile(join(here.path, "swarms.json"), ASKING_SWARM);
+  server = await serve(["--dev"], { cwd: here.path });
+});
+
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await here[Symbol.asyncDispose]();
+});
+
+const client = (words: readonly string[], input?: string) =>
+  run(["client", server.url, ...words], { cwd: here.path, ...(input !== undefined && { input }) });
+
+describe("one command", { timeout: 180_000 }, () => {
+  it("message prints the answer as data for scripts", async () => {
+    const { code, stdout } = await client(["message", "hello", "--task-id", "t-json", "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      response: "You said: hello",
+      status: "completed",
+      task_id: "t-json",
+    });
+  });
+
+  it("message shows people what happens, without colours in a pipe", async () => {
+    const { stdout } = await client(["m", "hello there", "-s", "Greeting"]);
+    expect(stdout).toBe(
+      'dev → desk  request  "Greeting"  hello there\n✓ completed\n    You said: hello there\n',
+    );
+  });
+
+  it("message-stream prints one event per line", async () => {
+    const { stdout } = await client(["ms", "hello", "--json"]);
+    const events = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(events[0].event).toBe("new_message");
+    expect(events.at(-1)).toMatchObject({
+      event: "task_complete",
+      data: { status: "completed", response: "You said: hello" },
+    });
+    expect(events.every(({ id }) => typeof id === "string")).toBe(true);
+  });
+
+  it("the old flags of the reference still work", async () => {
+    const { stdout } = await client(["message", "hello", "-tid", "t-old", "-se", "--json"]);
+    const answer = JSON.parse(stdout);
+    expect(answer.task_id).toBe("t-old");
+    expect(answer.events.length).toBeGreaterThan(0);
+    const named = await run(["client", "-ak", "user:zoe", server.url, "whoami"], { cwd: here.path });
+    expect(named.stdout).toBe("user:zoe\n");
+  });
+
+  it("exit codes tell how a task ended", async () => {
+    expect((await client(["message", "please fail", "--json"])).code).toBe(5);
+    const paused = await client(["message", "please ask", "--task-id", "t-ask"]);
+    expect(paused.code).toBe(6);
+    expect(paused.stdout).toContain('? desk asks ask_human(question: "Umbrella?")');
+    expect(paused.stdout).toContain("task-answer t-ask");
+    const answered = await client(["task-answer", "t-ask", "yes"]);
+    expect(answered).toMatchObject({ code: 0, stdout: expect.stringContaining("They said: yes") });
+  });
+
+  it.each([
+    [["mesage", "hi"], "did you mean 'message'?"],
+    [["message"], "usage: message BODY"],
+    [["message", "two", "words"], "put quotes around texts"],
+    [["message", "hi", "-k", "nonsense"], "is not a JSON object"],
+    [["message", "hi", "-t", "letter"], "none of request, broadcast, interrupt"],
+    [["message", "hi", "--colour"], "--colour"],
+  ])("%j is wrong use", async (words, reason) => {
+    const { code, stderr } = await client(words);
+    expect(code).toBe(2);
+    expect(stderr).toContain(reason);
+  });
+
+  it("errors are data too with --json", async () => {
+    const { code, stderr } = await client(["task-get", "nowhere", "--json"]);
+    expect(code).toBe(1);
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code: "unknown_task" } });
+  });
+
+  it("no server: exit code 3", async () => {
+    const { code, stderr } = await run(["client", "http://127.0.0.1:9", "ping"], { cwd: here.path });
+    expect(code).toBe(3);
+    expect(stderr).toContain("is the server at http://127.0.0.1:9 running?");
+    expect((await run(["ping", "127.0.0.1:9"], { cwd: here.path })).code).toBe(3);
+  });
+
+  it("ping tells that the server is well", async () => {
+    const { code, stdout } = await run(["ping", server.url], { cwd: here.path });
+    expect(code).toBe(0);
+    expect(stdout).toContain("healthy: swarm asking");
+  });
+});
+
+describe("the prompt", { timeout: 180_000 }, () => {
+  it("runs line after line, survives mistakes, and remembers no tokens", async () => {
+    const lines = [
+      "",
+      "whoami",
+      'message "never closed',
+      "nonsense",
+      'm "hello" --task-id t-repl',
+      "tg t-repl",
+      "login user:ann",
+      "me",
+      "tasks",
+      "help message",
+      "quit",
+      "whoami",
+    ];
+    const { code, stdout, stderr } = await client([], `${lines.join("\n")}\n`);
+    expect(code).toBe(0);
+    expect(stdout).toContain("user:dev");
+    expect(stdout).toContain("You said: hello");
+    expect(stdout).toContain("task t-repl  completed  user:dev@asking");
+    expect(stdout).toContain("you are user:ann\nuser:ann\nno tasks\n");
+    expect(stdout).toContain("message BODY");
+    expect(stderr).toContain("left open");
+    expect(stderr).toContain("there is no command 'nonsense'");
+    const history = await readFile(join(here.path, ".mailroom_history"), "utf8").catch(() => "");
+    expect(history).not.toContain("login");
+  });
+});

@@ -1,0 +1,273 @@
+/** What is bounded, what is turned away, and how a server is set up. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect as connectHttp2 } from "node:http2";
+import { request as httpsRequest } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pino } from "pino";
+import { afterEach, describe, expect, it } from "vitest";
+import { devAuthenticator } from "../../src/auth/index.js";
+import { gate, type Harness, startServer } from "./harness.js";
+import { captureSwarm } from "./swarm.js";
+
+let harness: Harness | undefined;
+afterEach(async () => {
+  await harness?.close();
+  harness = undefined;
+});
+
+describe("failed authentications", () => {
+  it("are limited by address, without locking out who is already known", async () => {
+    harness = await startServer({ limits: { failedAuthentications: 3 }, trustProxy: true });
+    const { call } = harness;
+    const from = (address: string) => ({ "x-forwarded-for": address });
+    const bad = (address: string) => call("/whoami", { token: "bad", headers: from(address) });
+    expect((await call("/whoami", { token: "user-token", headers: from("192.0.2.1") })).status).toBe(200);
+    for (let n = 0; n < 3; n++) expect((await bad("192.0.2.1")).status).toBe(401);
+    const limited = await bad("192.0.2.1");
+    expect(limited).toMatchObject({ status: 429, body: { code: "too_many_failures" } });
+    expect(Number(limited.headers["retry-after"])).toBeGreaterThan(0);
+    expect((await call("/whoami", { token: "user-token-new", headers: from("192.0.2.1") })).status).toBe(429);
+    expect((await call("/whoami", { token: "user-token", headers: from("192.0.2.1") })).status).toBe(200);
+    expect((await bad("192.0.2.2")).status).toBe(401);
+  });
+
+  it("do not believe a forwarded address unless told to", async () => {
+    harness = await startServer({ limits: { failedAuthentications: 2 } });
+    const { call } = harness;
+    const bad = (n: number) =>
+      call("/whoami", { token: "bad", headers: { "x-forwarded-for": `192.0.2.${n}` } });
+    await bad(1);
+    await bad(2);
+    expect((await bad(3)).status).toBe(429);
+  });
+});
+
+describe("limits", () => {
+  it("of tasks are 503 with Retry-After, and nothing was written", async () => {
+    const held = gate();
+    harness = await startServer({
+      room: { swarm: captureSwarm({ hold: () => held.opened }), limits: { runningTasks: 1 } },
+    });
+    const { call } = harness;
+    await call("/message", { token: "user-token", json: { body: "[hold]", wait: false, task_id: "a" } });
+    const refused = await call("/message", { token: "user-token", json: { body: "x", task_id: "b" } });
+    expect(refused).toMatchObject({ status: 503, body: { code: "overloaded" } });
+    expect(refused.headers["retry-after"]).toBe("1");
+    expect((await call("/tasks/b", { token: "user-token" })).status).toBe(404);
+    held.open();
+  });
+
+  it("of waits and streams are 503 before anything is written", async () => {
+    const held = gate();
+    harness = await startServer({
+      limits: { waitsPerCaller: 1, streamsPerCaller: 0 },
+      room: { swarm: captureSwarm({ hold: () => held.opened }) },
+    });
+    const { call } = harness;
+    const waiting = call("/message", { token: "user-token", json: { body: "[hold]", task_id: "a" } });
+    const metrics = async () => (await call("/metrics", { token: "admin-token" })).text;
+    await expect.poll(metrics).toContain("mailroom_waiting_requests 1");
+    const second = await call("/message", { token: "user-token", json: { body: "x", task_id: "b" } });
+    expect(second).toMatchObject({ status: 503, body: { code: "overloaded" } });
+    const stream = await call("/message", {
+      token: "user-token",
+      json: { body: "x", task_id: "b", stream: true },
+    });
+    expect(stream.status).toBe(503);
+    expect((await call("/tasks/b", { token: "user-token" })).status).toBe(404);
+    const other = await call("/message", { token: "user-token-b", json: { body: "[direct] x" } });
+    expect(other.status).toBe(200);
+    held.open();
+    expect((await waiting).status).toBe(200);
+  });
+
+  it("of time answer 202, and the task goes on", async () => {
+    const held = gate();
+    harness = await startServer({ room: { swarm: captureSwarm({ hold: () => held.opened }) } });
+    const { call } = harness;
+    const reply = await call("/message", {
+      token: "user-token",
+      json: { body: "[hold] x", task_id: "t/1", kwargs: { timeout: "0.01" } },
+    });
+    expect(reply).toMatchObject({
+      status: 202,
+      body: { response: null, events: null, task_id: "t/1", status: "running" },
+    });
+    expect(reply.headers.location).toBe("/tasks/t%2F1/events");
+    held.open();
+    const stream = await call(`${reply.headers.location}?until=round`, {
+      token: "user-token",
+      headers: { accept: "text/event-stream" },
+    });
+    expect(stream.text).toContain("Answer: sunny, 21C");
+  });
+});
+
+describe("development mode", () => {
+  it("serves this machine's names and pages only, and needs no token", async () => {
+    harness = await startServer({ dev: true, authenticator: devAuthenticator() });
+    const { call } = harness;
+    expect(await call("/whoami")).toMatchObject({ status: 200, body: { id: "dev", role: "user" } });
+    expect(await call("/whoami", { token: "admin:root" })).toMatchObject({
+      body: { id: "root", role: "admin" },
+    });
+    for (const host of ["evil.example", "localhost.evil.example", "192.0.2.1:80"]) {
+      expect(await call("/whoami", { headers: { host } }), host).toMatchObject({
+        status: 403,
+        body: { code: "foreign_origin" },
+      });
+    }
+    for (const origin of ["https://evil.example", "null", "http://localhost.evil.example"]) {
+      expect((await call("/whoami", { headers: { origin } })).status, origin).toBe(403);
+    }
+    expect((await call("/whoami", { headers: { origin: "http://localhost:3000" } })).status).toBe(200);
+    expect((await call("/whoami", { headers: { host: "localhost:1" } })).status).toBe(200);
+  });
+});
+
+describe("a server in development mode", () => {
+  it("listens on this machine only", async () => {
+    harness = await startServer({ dev: true });
+    for (const host of ["0.0.0.0", "::", "192.0.2.1"]) {
+      await expect(harness.server.listen({ host })).rejects.toThrow(/cannot listen/);
+    }
+  });
+});
+
+describe("CORS", () => {
+  const preflight = { origin: "https://app.example", "access-control-request-method": "POST" };
+  it("is off by default", async () => {
+    harness = await startServer();
+    const reply = await harness.call("/message", { method: "OPTIONS", headers: preflight });
+    expect(reply.status).toBe(405);
+    const plain = await harness.call("/health", { headers: { origin: "https://app.example" } });
+    expect(plain.headers["access-control-allow-origin"]).toBeUndefined();
+  });
+
+  it("lets configured origins in, on streams too", async () => {
+    harness = await startServer({ cors: { origins: ["https://app.example"] } });
+    const { call } = harness;
+    const reply = await call("/message", { method: "OPTIONS", headers: preflight });
+    expect(reply.status).toBe(204);
+    expect(reply.headers["access-control-allow-origin"]).toBe("https://app.example");
+    const stream = await call("/message", {
+      token: "user-token",
+      json: { body: "[direct] x", stream: true },
+      headers: { origin: "https://app.example" },
+    });
+    expect(stream.headers["access-control-allow-origin"]).toBe("https://app.example");
+    const other = await call("/health", { headers: { origin: "https://evil.example" } });
+    expect(other.headers["access-control-allow-origin"]).not.toBe("https://evil.example");
+  });
+});
+
+describe("TLS", () => {
+  it("serves HTTP/2 and HTTP/1.1 on one port, streams included", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "mailroom-tls-"));
+    try {
+      const tls = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") };
+      makeCertificate(tls);
+      harness = await startServer({ tls });
+      const { url } = harness;
+      expect(url).toMatch(/^https:/);
+      expect(await overHttp1(`${url}/health`)).toBe(200);
+      const session = connectHttp2(url, { rejectUnauthorized: false });
+      const stream = session.request({
+        ":method": "POST",
+        ":path": "/message",
+        authorization: "Bearer user-token",
+        "content-type": "application/json",
+      });
+      stream.end(JSON.stringify({ body: "Tokyo?", stream: true }));
+      const [headers, text] = await Promise.all([
+        new Promise<Record<string, unknown>>((resolve) => stream.on("response", resolve)),
+        collect(stream),
+      ]);
+      expect(headers).toMatchObject({ ":status": 200, "content-type": "text/event-stream; charset=utf-8" });
+      expect(headers.connection).toBeUndefined();
+      expect(text).toContain("Answer: sunny, 21C");
+      session.close();
+      harness.server.reloadTls();
+      expect(await overHttp1(`${url}/health`)).toBe(200);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+describe("the log", () => {
+  it("is quiet, finds a request by its id, and never holds a credential", async () => {
+    const lines: string[] = [];
+    const log = (level: string) => pino({ level }, { write: (line: string) => void lines.push(line) });
+    harness = await startServer({ logger: log("info") });
+    await harness.call("/message", { token: "user-token-secret", json: { body: "[direct] x" } });
+    await harness.call("/whoami", { token: "bad-secret" });
+    expect(lines.filter((line) => !line.includes("listening at"))).toEqual([]);
+    await harness.close();
+    harness = await startServer({ logger: log("trace") });
+    const reply = await harness.call("/message", {
+      token: "user-token-secret",
+      json: { body: "[direct] x", task_id: "t" },
+    });
+    await harness.call("/whoami", { token: "bad-secret" });
+    const key = (await harness.mailroom.store.tasks.find({ role: "user", id: "user-secret" }, "t"))?.key;
+    const line = () => lines.find((text) => text.includes(String(reply.headers["x-request-id"])));
+    await expect.poll(line).toContain(`"task":"${key}"`);
+    expect(lines.join("")).not.toMatch(/token-secret|bad-secret/i);
+  });
+
+  it("has what broke, the answer has not", async () => {
+    const lines: string[] = [];
+    harness = await startServer({
+      logger: pino({ level: "info" }, { write: (line: string) => void lines.push(line) }),
+    });
+    const { mailroom, call } = harness;
+    Object.defineProperty(mailroom.store.tasks, "counts", {
+      value: async () => {
+        throw new Error("a detail of the inside");
+      },
+    });
+    const reply = await call("/status", { token: "user-token" });
+    expect(reply).toMatchObject({ status: 500, body: { code: "internal_error" } });
+    expect(reply.text).not.toContain("inside");
+    expect(reply.body).toMatchObject({ request_id: reply.headers["x-request-id"] });
+    expect(lines.join("")).toContain("a detail of the inside");
+  });
+});
+
+function makeCertificate({ cert, key }: { cert: string; key: string }): void {
+  execFileSync(
+    "openssl",
+    [
+      "req",
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-days",
+      "1",
+    ].concat(["-subj", "/CN=localhost", "-keyout", key, "-out", cert]),
+    { stdio: "ignore" },
+  );
+}
+
+function overHttp1(url: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const request = httpsRequest(url, { rejectUnauthorized: false, agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    request.on("error", reject);
+    request.end();
+  });
+}
+
+async function collect(stream: AsyncIterable<unknown>): Promise<string> {
+  let text = "";
+  for await (const chunk of stream) text += String(chunk);
+  return text;
+}
