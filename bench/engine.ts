@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import type { AgentAnswer, AgentFunction } from "../src/engine/agent.js";
 import type { SwarmDefinition } from "../src/engine/definition.js";
 import { type Durability, defineSwarm, Mailroom } from "../src/index.js";
-import { openSqliteStore } from "../src/store/index.js";
+import { seconds, singleCommits } from "./commits.js";
 import { percentile, Report } from "./report.js";
 
 const report = new Report("engine");
@@ -82,28 +82,6 @@ async function withMailroom<T>(
     await mailroom.close();
     rmSync(directory, { recursive: true, force: true });
   }
-}
-
-const seconds = async (work: () => Promise<unknown>): Promise<number> => {
-  const start = performance.now();
-  await work();
-  return (performance.now() - start) / 1000;
-};
-
-/** Durable commits of one row, one after the other, by the same store with the same rows. */
-async function singleCommits(durability: Durability, count: number): Promise<number> {
-  const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
-  const store = await openSqliteStore({ directory, durability });
-  const data = JSON.stringify("x".repeat(800));
-  const journal = "01900000-0000-7000-8000-000000000000";
-  const took = await seconds(async () => {
-    for (let expected = 0; expected < count; expected++) {
-      await store.commit({ appends: [{ journal, expected, count: 1, data }] });
-    }
-  });
-  await store.close();
-  rmSync(directory, { recursive: true, force: true });
-  return count / took;
 }
 
 async function messagesPerSecond(tasks: number, hops: number, durability: Durability): Promise<number> {

@@ -1,5 +1,6 @@
 import { MAIL_REQUIREMENTS } from "./mail.js";
+import { MAP_REQUIREMENTS } from "./map.js";
 import type { Requirement } from "./requirement.js";
 
 /** Every rule that Mailroom answers for. */
-export const REQUIREMENTS: readonly Requirement[] = [...MAIL_REQUIREMENTS];
+export const REQUIREMENTS: readonly Requirement[] = [...MAIL_REQUIREMENTS, ...MAP_REQUIREMENTS];

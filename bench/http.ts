@@ -1,0 +1,203 @@
+/**
+ * The server: `mailroom server` as its own process, on the durable store, with tokens; load from this process.
+ *
+ *   npm run bench:http [-- --quick] [-- --profile DIR]
+ *
+ * A shared machine changes its speed from minute to minute. So every rate has beside it that of the library without
+ * HTTP, on the same kind of store a moment before, and the processor time that one task or request cost the server:
+ * that one is the same on a busy machine.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { Tokens } from "../src/auth/index.js";
+import { loadSwarm, Mailroom } from "../src/index.js";
+import { systemClock } from "../src/library/clock.js";
+import { openSqliteStore } from "../src/store/index.js";
+import { seconds, singleCommits } from "./commits.js";
+import { type Expected, type Load, type LoadRequest, type Measured, measure } from "./http-load.js";
+import { percentile, Report } from "./report.js";
+import { QUESTION, writeSwarmFile } from "./three-hops.js";
+
+const { values: flags } = parseArgs({
+  options: { quick: { type: "boolean", default: false }, profile: { type: "string" } },
+});
+const WHERE = { store: "sqlite", durability: "fsync" } as const;
+const WARM_UP = flags.quick ? 500 : 2_000;
+const DURATION = flags.quick ? 1_500 : 6_000;
+const CONNECTIONS = [1, 16, 64, 256] as const;
+const MANY = 256;
+
+const report = new Report("http");
+const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
+
+/** Real tokens, made as `mailroom token create` makes them when no server runs. */
+async function makeTokens(data: string): Promise<{ admin: string; users: string[] }> {
+  const store = await openSqliteStore({ directory: data });
+  const tokens = new Tokens({ store, clock: systemClock });
+  const admin = (await tokens.create({ role: "admin", id: "root" })).token;
+  const users: string[] = [];
+  for (let n = 0; n < MANY; n++) {
+    users.push((await tokens.create({ role: "user", id: `user-${n}` })).token);
+  }
+  await tokens.close();
+  await store.close();
+  return { admin, users };
+}
+
+interface Server {
+  readonly url: URL;
+  /** Microseconds of processor time so far, all threads together. */
+  cpu(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+async function startServer(swarm: string, data: string, admin: string): Promise<Server> {
+  // The program reads its version from the package two folders above it.
+  copyFileSync("package.json", join(".bench", "package.json"));
+  const program = fileURLToPath(new URL("./http-server.js", import.meta.url));
+  const profiling = flags.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${flags.profile}`];
+  const words = ["server", "--json", "--port", "0", "--swarm", swarm, "--data", data];
+  const child = spawn(process.execPath, [...profiling, program, ...words], {
+    cwd: directory,
+    // The rejected token is to be the cost of a rejection, not that of being told to come back later.
+    env: { ...process.env, MAILROOM_LIMITS_FAILED_AUTH_PER_MINUTE: "1000000000" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const facts: unknown = JSON.parse(await firstLine(child));
+  if (typeof facts !== "object" || facts === null || !("url" in facts)) throw new Error("no server");
+  const url = new URL(String(facts.url));
+  return {
+    url,
+    cpu: async () => {
+      const answer = await fetch(new URL("/metrics", url), { headers: { authorization: `Bearer ${admin}` } });
+      const used = /^process_cpu_seconds_total (\S+)/m.exec(await answer.text())?.[1];
+      return Number(used) * 1e6;
+    },
+    stop: async () => {
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
+
+function firstLine(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    child.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
+    if (child.stdout !== null) createInterface({ input: child.stdout }).once("line", resolve);
+  });
+}
+
+interface Speed {
+  readonly perSecond: number;
+  /** Microseconds of processor time for one. */
+  readonly cpu: number;
+}
+
+/** Three-hop tasks of the library in this process: the same swarm, store and limits, no HTTP. */
+async function libraryTasks(swarm: string, atOnce: number, users: number): Promise<Speed> {
+  const data = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
+  const { definition } = await loadSwarm(swarm);
+  const mailroom = await Mailroom.open({ swarm: definition, data });
+  const before = process.cpuUsage();
+  const end = performance.now() + DURATION / 2;
+  let done = 0;
+  const worker = async (n: number): Promise<void> => {
+    const user = mailroom.user(`user-${n % users}`);
+    for (; performance.now() < end; done++) await user.ask(QUESTION);
+  };
+  const took = await seconds(() => Promise.all(Array.from({ length: atOnce }, (_, n) => worker(n))));
+  const { user, system } = process.cpuUsage(before);
+  await mailroom.close();
+  rmSync(data, { recursive: true, force: true });
+  return { perSecond: done / took, cpu: (user + system) / done };
+}
+
+type Case = Pick<Load, "connections" | "request" | "expected">;
+
+async function underLoad(server: Server, load: Case): Promise<Speed & Measured> {
+  const before = await server.cpu();
+  const measured = await measure({ ...load, url: server.url, warmUp: WARM_UP, duration: DURATION });
+  const cpu = ((await server.cpu()) - before) / measured.count;
+  return { ...measured, cpu };
+}
+
+async function tasks(server: Server, swarm: string, tokens: readonly string[]): Promise<void> {
+  for (const [who, users] of [
+    ["one user", 1],
+    ["many users", MANY],
+  ] as const) {
+    for (const connections of CONNECTIONS) {
+      const what = `three-hop tasks, ${connections} connections, ${who}`;
+      const library = await libraryTasks(swarm, connections, users);
+      const { perSecond, latencies, cpu } = await underLoad(server, {
+        connections,
+        expected: { status: 200, contains: '"completed"' },
+        request: (n) => ({
+          method: "POST",
+          path: "/message",
+          token: tokens[n % users] ?? "",
+          body: { body: QUESTION },
+        }),
+      });
+      const note = `${percent(perSecond, library.perSecond)} of the library's ${whole(library.perSecond)}; cpu ${whole(cpu)} µs, the library ${whole(library.cpu)}`;
+      report.add({ ...WHERE, what, value: perSecond, unit: "tasks/s", note });
+      for (const [name, share] of [
+        ["p50", 0.5],
+        ["p99", 0.99],
+      ] as const) {
+        report.add({ ...WHERE, what: `${what}: ${name}`, value: percentile(latencies, share), unit: "ms" });
+      }
+    }
+  }
+}
+
+/** What HTTP alone costs: nothing is stored. */
+async function floor(server: Server): Promise<void> {
+  const cases: readonly { what: string; request: LoadRequest; expected: Expected }[] = [
+    {
+      what: "GET /health",
+      request: { method: "GET", path: "/health" },
+      expected: { status: 200, contains: "healthy" },
+    },
+    {
+      what: "rejected token",
+      request: { method: "POST", path: "/message", token: "mr_user_nobody", body: { body: QUESTION } },
+      expected: { status: 401, contains: "unauthenticated" },
+    },
+  ];
+  for (const { what, request, expected } of cases) {
+    const load = { connections: 64, request: () => request, expected };
+    const { perSecond, latencies, cpu } = await underLoad(server, load);
+    const note = `p99 ${percentile(latencies, 0.99).toFixed(2)} ms; cpu ${whole(cpu)} µs`;
+    report.add({ ...WHERE, what: `${what}, 64 connections`, value: perSecond, unit: "req/s", note });
+  }
+}
+
+const whole = (value: number): string => Math.round(value).toLocaleString("en");
+const percent = (part: number, of: number): string => `${Math.round((100 * part) / of)} %`;
+
+async function calibrate(when: string): Promise<void> {
+  const value = await singleCommits("fsync", 2_000);
+  report.add({ ...WHERE, what: `single-row commits, one after the other, ${when}`, value, unit: "/s" });
+}
+
+const swarm = writeSwarmFile(directory);
+const data = join(directory, "data");
+const tokens = await makeTokens(data);
+const server = await startServer(swarm, data, tokens.admin);
+try {
+  await calibrate("before");
+  await floor(server);
+  await tasks(server, swarm, tokens.users);
+  await calibrate("after");
+} finally {
+  await server.stop();
+  rmSync(directory, { recursive: true, force: true });
+}
+report.write();

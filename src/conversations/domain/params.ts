@@ -1,0 +1,218 @@
+/** The parameters of the thirteen `mail/*` methods, parsed once at the door (map-mail 3.7). */
+import { z } from "zod";
+import { MapError } from "./errors.js";
+import { CONVERSATION_STATUSES, CONVERSATION_TYPES, HISTORY_ACCESS, ROLES } from "./types.js";
+
+/** A page asked for larger than this gets this many. */
+export const LARGEST_PAGE = 500;
+export const DEFAULT_PAGE = 50;
+
+const id = z.string().min(1).max(256);
+const text = z.string().max(100_000);
+const metadata = z.record(z.string(), z.unknown());
+const limit = z
+  .int()
+  .min(1)
+  .transform((wanted) => Math.min(wanted, LARGEST_PAGE));
+const time = z.number();
+const role = z.enum(ROLES);
+const contentTypes = z.array(z.string()).max(100);
+
+export const visibility = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("all") }),
+  z.object({ type: z.literal("participants"), ids: z.array(id).min(1).max(1000) }),
+  z.object({ type: z.literal("role"), roles: z.array(role).min(1).max(ROLES.length) }),
+  z.object({ type: z.literal("private") }),
+]);
+
+const permissions = z.object({
+  canSend: z.boolean().optional(),
+  canObserve: z.boolean().optional(),
+  canInvite: z.boolean().optional(),
+  canRemove: z.boolean().optional(),
+  canCreateThreads: z.boolean().optional(),
+  canSeeInternal: z.boolean().optional(),
+  historyAccess: z.enum(HISTORY_ACCESS).optional(),
+});
+
+const invited = z.object({ id, role: role.optional(), permissions: permissions.optional() });
+
+/** `actAs` picks another of the caller's ids (map-mail 3.2). */
+const callMeta = z.object({ actAs: id.optional() }).optional();
+
+const common = { _meta: callMeta };
+const inConversation = { conversationId: id, _meta: callMeta };
+
+/** Any JSON, `null` included, but it must be there. */
+const content = z.unknown().refine((value) => value !== undefined, "is missing");
+
+export const createParams = z
+  .object({
+    ...common,
+    type: z.enum(CONVERSATION_TYPES).optional(),
+    subject: text.optional(),
+    parentConversationId: id.optional(),
+    parentTurnId: id.optional(),
+    initialParticipants: z.array(invited).max(1000).optional(),
+    initialTurn: z.object({ contentType: z.string(), content, visibility: visibility.optional() }).optional(),
+    metadata: metadata.optional(),
+  })
+  .refine(
+    ({ parentTurnId, parentConversationId }) =>
+      parentTurnId === undefined || parentConversationId !== undefined,
+    { message: "parentTurnId needs parentConversationId", path: ["parentTurnId"] },
+  );
+
+export const getParams = z.object({
+  ...inConversation,
+  include: z
+    .object({
+      participants: z.boolean().optional(),
+      threads: z.boolean().optional(),
+      recentTurns: limit.optional(),
+      stats: z.boolean().optional(),
+    })
+    .optional(),
+});
+
+export const listParams = z.object({
+  ...common,
+  filter: z
+    .object({
+      type: z.array(z.enum(CONVERSATION_TYPES)).optional(),
+      status: z.array(z.enum(CONVERSATION_STATUSES)).optional(),
+      participantId: id.optional(),
+      createdAfter: time.optional(),
+      createdBefore: time.optional(),
+      parentConversationId: id.optional(),
+    })
+    .optional(),
+  limit: limit.optional(),
+  cursor: z.string().optional(),
+});
+
+export const closeParams = z.object({ ...inConversation, reason: text.optional() });
+
+export const joinParams = z.object({
+  ...inConversation,
+  role: role.optional(),
+  catchUp: z
+    .object({
+      /** A time, the id of a turn, or `recent`. */
+      from: z.union([time, z.string()]).optional(),
+      limit: limit.optional(),
+      includeSummary: z.boolean().optional(),
+    })
+    .optional(),
+});
+
+export const leaveParams = z.object({
+  ...inConversation,
+  reason: text.optional(),
+  participantId: id.optional(),
+});
+
+export const inviteParams = z.object({ ...inConversation, participant: invited, message: text.optional() });
+
+export const turnParams = z.object({
+  ...inConversation,
+  contentType: z.string(),
+  content,
+  threadId: id.optional(),
+  inReplyTo: id.optional(),
+  visibility: visibility.optional(),
+  metadata: metadata.optional(),
+});
+
+export const turnsListParams = z.object({
+  ...inConversation,
+  filter: z
+    .object({
+      threadId: id.optional(),
+      includeAllThreads: z.boolean().optional(),
+      contentTypes: contentTypes.optional(),
+      participantId: id.optional(),
+      afterTurnId: id.optional(),
+      beforeTurnId: id.optional(),
+      afterTimestamp: time.optional(),
+      beforeTimestamp: time.optional(),
+    })
+    .optional(),
+  limit: limit.optional(),
+  order: z.enum(["asc", "desc"]).optional(),
+  /** The id of a turn; its direction follows `order`. */
+  cursor: id.optional(),
+});
+
+export const threadCreateParams = z.object({
+  ...inConversation,
+  rootTurnId: id,
+  subject: text.optional(),
+  parentThreadId: id.optional(),
+});
+
+export const threadListParams = z.object({
+  ...inConversation,
+  parentThreadId: id.optional(),
+  limit: limit.optional(),
+  cursor: z.string().optional(),
+});
+
+export const summaryParams = z.object({
+  ...inConversation,
+  scope: z.object({ fromTurnId: id.optional(), toTurnId: id.optional(), threadId: id.optional() }).optional(),
+  regenerate: z.boolean().optional(),
+  include: z
+    .object({
+      keyPoints: z.boolean().optional(),
+      keyDecisions: z.boolean().optional(),
+      openQuestions: z.boolean().optional(),
+      participants: z.boolean().optional(),
+    })
+    .optional(),
+});
+
+export const replayParams = z.object({
+  ...inConversation,
+  fromTurnId: id.optional(),
+  fromTimestamp: time.optional(),
+  threadId: id.optional(),
+  limit: limit.optional(),
+  contentTypes: contentTypes.optional(),
+});
+
+/** `meta.mail` of a `map/send`. */
+export const mailMeta = z.object({
+  conversationId: id,
+  threadId: id.optional(),
+  inReplyTo: id.optional(),
+  visibility: visibility.optional(),
+});
+
+export type CreateParams = z.infer<typeof createParams>;
+export type GetParams = z.infer<typeof getParams>;
+export type ListParams = z.infer<typeof listParams>;
+export type CloseParams = z.infer<typeof closeParams>;
+export type JoinParams = z.infer<typeof joinParams>;
+export type LeaveParams = z.infer<typeof leaveParams>;
+export type InviteParams = z.infer<typeof inviteParams>;
+export type TurnParams = z.infer<typeof turnParams>;
+export type TurnsListParams = z.infer<typeof turnsListParams>;
+export type ThreadCreateParams = z.infer<typeof threadCreateParams>;
+export type ThreadListParams = z.infer<typeof threadListParams>;
+export type SummaryParams = z.infer<typeof summaryParams>;
+export type ReplayParams = z.infer<typeof replayParams>;
+export type MailMeta = z.infer<typeof mailMeta>;
+
+/** @throws MapError INVALID_PARAMS, saying what is wrong and where. */
+export function parseParams<Schema extends z.ZodType>(schema: Schema, params: unknown): z.infer<Schema> {
+  const parsed = schema.safeParse(params ?? {});
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.slice(0, 10).map(({ path, message }) => ({
+    path: path.join("."),
+    message,
+  }));
+  const first = problems[0];
+  const where = first === undefined || first.path === "" ? "params" : first.path;
+  throw new MapError("INVALID_PARAMS", `${where}: ${first?.message ?? "invalid"}`, { problems });
+}

@@ -1,0 +1,228 @@
+/**
+ * What may be read of a conversation, as records; contents are fetched afterwards. Pure, and all through the one
+ * predicate of `visibility.ts`. `upTo` is the number up to which the journal is committed.
+ */
+import { requireThread, requireTurn } from "./checks.js";
+import { MapError } from "./errors.js";
+import { DEFAULT_PAGE, type ReplayParams, type ThreadListParams, type TurnsListParams } from "./params.js";
+import {
+  activeCount,
+  type ConversationState,
+  participantAt,
+  type ThreadRecord,
+  type TurnRecord,
+} from "./state.js";
+import type { Participant, Thread } from "./types.js";
+import { mayAskForHistory, sees, type Viewer } from "./visibility.js";
+
+export interface View {
+  readonly state: ConversationState;
+  readonly viewer: Viewer;
+  readonly upTo: number;
+}
+
+export interface TurnPage {
+  readonly turns: readonly TurnRecord[];
+  readonly hasMore: boolean;
+}
+
+type TurnTest = (turn: TurnRecord) => boolean;
+
+/** Turns that the viewer sees, in order. */
+export function* visibleTurns({ state, viewer, upTo }: View): Generator<TurnRecord, void, undefined> {
+  for (const turn of state.turns) {
+    if (turn.number > upTo) return;
+    if (sees(viewer, turn, "history")) yield turn;
+  }
+}
+
+export function listTurns(view: View, params: Omit<TurnsListParams, "conversationId">): TurnPage {
+  const { filter = {}, limit = DEFAULT_PAGE, order = "asc", cursor } = params;
+  const { state, viewer, upTo } = view;
+  const numberOf = (id: string | undefined): number | undefined =>
+    id === undefined ? undefined : requireTurn(state, viewer, id, upTo, "history").number;
+  const inThread = threadTest(view, filter.threadId, filter.includeAllThreads);
+  const after = Math.max(numberOf(filter.afterTurnId) ?? 0, order === "asc" ? (numberOf(cursor) ?? 0) : 0);
+  const before = Math.min(
+    numberOf(filter.beforeTurnId) ?? Number.POSITIVE_INFINITY,
+    order === "desc" ? (numberOf(cursor) ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
+  );
+  const ofType = typeTest(filter.contentTypes);
+  const matches: TurnTest = (turn) =>
+    turn.number > after &&
+    turn.number < before &&
+    (filter.participantId === undefined || turn.author === filter.participantId) &&
+    (filter.afterTimestamp === undefined || turn.at > filter.afterTimestamp) &&
+    (filter.beforeTimestamp === undefined || turn.at < filter.beforeTimestamp) &&
+    ofType(turn) &&
+    inThread(turn);
+  return page(view, matches, limit, order);
+}
+
+export interface ReplayPage extends TurnPage {
+  /** Visible, matching turns after the starting point, this page included. */
+  readonly missedCount: number;
+}
+
+export function replayTurns(view: View, params: Omit<ReplayParams, "conversationId">): ReplayPage {
+  const { fromTurnId, fromTimestamp, limit = DEFAULT_PAGE } = params;
+  const inThread = threadTest(view, params.threadId, undefined);
+  const ofType = typeTest(params.contentTypes);
+  const after =
+    fromTurnId === undefined
+      ? 0
+      : requireTurn(view.state, view.viewer, fromTurnId, view.upTo, "history").number;
+  const since =
+    fromTurnId === undefined ? (fromTimestamp ?? Number.NEGATIVE_INFINITY) : Number.NEGATIVE_INFINITY;
+  const turns: TurnRecord[] = [];
+  let missedCount = 0;
+  for (const turn of visibleTurns(view)) {
+    if (turn.number <= after || turn.at <= since || !ofType(turn) || !inThread(turn)) continue;
+    missedCount++;
+    if (turns.length < limit) turns.push(turn);
+  }
+  return { turns, hasMore: missedCount > turns.length, missedCount };
+}
+
+export interface CatchUp {
+  readonly from?: number | string | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** `mail/join`: after a time, after a turn, or the most recent ones; ascending in any case. */
+export function catchUpTurns(view: View, { from = "recent", limit = DEFAULT_PAGE }: CatchUp): TurnPage {
+  if (from === "recent") {
+    const { turns } = page(view, () => true, limit, "desc");
+    // The last ones: there is nothing after them.
+    return { turns: turns.toReversed(), hasMore: false };
+  }
+  return replayTurns(
+    view,
+    typeof from === "number" ? { fromTimestamp: from, limit } : { fromTurnId: from, limit },
+  );
+}
+
+export function recentTurns(view: View, limit: number): readonly TurnRecord[] {
+  return mayAskForHistory(view.viewer) ? page(view, () => true, limit, "desc").turns : [];
+}
+
+export interface Stats {
+  readonly totalTurns: number;
+  readonly turnsByContentType: Readonly<Record<string, number>>;
+  readonly activeParticipants: number;
+  readonly threadCount: number;
+}
+
+export function statsOf(view: View): Stats {
+  const byType = new Map<string, number>();
+  let totalTurns = 0;
+  for (const turn of visibleTurns(view)) {
+    totalTurns++;
+    byType.set(turn.contentType, (byType.get(turn.contentType) ?? 0) + 1);
+  }
+  return {
+    totalTurns,
+    turnsByContentType: Object.fromEntries(byType),
+    activeParticipants: activeCount(view.state, view.upTo),
+    threadCount: [...visibleThreads(view)].length,
+  };
+}
+
+/** Everybody who is or was a member. */
+export function participantsOf({ state, upTo }: View): Participant[] {
+  return [...state.participants.values()].flatMap((record) => participantAt(record, upTo) ?? []);
+}
+
+export function* visibleThreads({ state, viewer, upTo }: View): Generator<ThreadRecord, void, undefined> {
+  for (const thread of state.threads.values()) {
+    if (thread.number > upTo) return;
+    if (sees(viewer, thread.root, "history")) yield thread;
+  }
+}
+
+/** A thread as the viewer sees it: its counts cover what is visible. */
+export function threadView({ viewer, upTo }: View, thread: ThreadRecord): Thread {
+  const turns = thread.turns.filter((turn) => turn.number <= upTo && sees(viewer, turn, "history"));
+  return {
+    ...thread.header,
+    turnCount: turns.length,
+    participantCount: new Set(turns.map(({ author }) => author)).size,
+    updatedAt: turns.at(-1)?.at ?? thread.header.createdAt,
+  };
+}
+
+export interface ThreadPage {
+  readonly threads: readonly Thread[];
+  readonly hasMore: boolean;
+  readonly nextCursor?: string;
+}
+
+export function listThreads(view: View, params: Omit<ThreadListParams, "conversationId">): ThreadPage {
+  const { parentThreadId, limit = DEFAULT_PAGE, cursor } = params;
+  if (parentThreadId !== undefined) {
+    requireThread(view.state, view.viewer, parentThreadId, view.upTo, "history");
+  }
+  const after = cursor === undefined ? 0 : threadCursor(view, cursor);
+  const found: ThreadRecord[] = [];
+  for (const thread of visibleThreads(view)) {
+    if (thread.number <= after) continue;
+    if (parentThreadId !== undefined && thread.header.parentThreadId !== parentThreadId) continue;
+    found.push(thread);
+    if (found.length > limit) break;
+  }
+  const threads = found.slice(0, limit).map((thread) => threadView(view, thread));
+  const last = threads.at(-1);
+  const hasMore = found.length > limit;
+  return { threads, hasMore, ...(hasMore && last !== undefined && { nextCursor: last.id }) };
+}
+
+function threadCursor({ state, viewer, upTo }: View, cursor: string): number {
+  const thread = state.threads.get(cursor);
+  if (thread === undefined || thread.number > upTo || !sees(viewer, thread.root, "history")) {
+    throw new MapError("INVALID_PARAMS", "cursor: not one that this list has given out");
+  }
+  return thread.number;
+}
+
+function page(view: View, matches: TurnTest, limit: number, order: "asc" | "desc"): TurnPage {
+  const { state, viewer, upTo } = view;
+  const { turns } = state;
+  const found: TurnRecord[] = [];
+  const step = order === "asc" ? 1 : -1;
+  for (let at = order === "asc" ? 0 : turns.length - 1; at >= 0 && at < turns.length; at += step) {
+    const turn = turns[at];
+    if (turn === undefined || turn.number > upTo) continue;
+    if (!matches(turn) || !sees(viewer, turn, "history")) continue;
+    found.push(turn);
+    if (found.length > limit) break;
+  }
+  return { turns: found.slice(0, limit), hasMore: found.length > limit };
+}
+
+function typeTest(contentTypes: readonly string[] | undefined): TurnTest {
+  if (contentTypes === undefined || contentTypes.length === 0) return () => true;
+  const wanted = new Set(contentTypes);
+  return (turn) => wanted.has(turn.contentType);
+}
+
+/**
+ * Without a thread: every turn, or with `includeAllThreads: false` those of the main line only. With a thread: its
+ * turns, or with `includeAllThreads: true` also those of the threads within it.
+ */
+function threadTest(
+  view: View,
+  threadId: string | undefined,
+  includeAllThreads: boolean | undefined,
+): TurnTest {
+  if (threadId === undefined) {
+    return includeAllThreads === false ? (turn) => turn.threadId === undefined : () => true;
+  }
+  requireThread(view.state, view.viewer, threadId, view.upTo, "history");
+  if (includeAllThreads !== true) return (turn) => turn.threadId === threadId;
+  const family = new Set([threadId]);
+  // A parent is always older than its children, so one pass finds all of them.
+  for (const { header } of view.state.threads.values()) {
+    if (header.parentThreadId !== undefined && family.has(header.parentThreadId)) family.add(header.id);
+  }
+  return (turn) => turn.threadId !== undefined && family.has(turn.threadId);
+}

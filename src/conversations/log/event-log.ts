@@ -1,0 +1,291 @@
+/**
+ * The one order in which everybody is told what happened.
+ *
+ * Events of journals are published in commit order, each once, after their commit: either from the hand of the writer,
+ * or, where others have written in between, by reading the log. Core events are kept in a ring in memory only
+ * (decisions F6). Live and replay give the same events in the same order.
+ */
+import type { JournalRow, Store } from "../../engine/ports.js";
+import { MapError } from "../domain/errors.js";
+import type { Caller } from "../domain/types.js";
+import { coreEventId, journalEventId, type MapEvent, parseEventId } from "./event.js";
+
+/** Knows what the rows of some journals mean. */
+export interface JournalSource {
+  owns(journal: string): boolean;
+  /** The events of one append, in order. */
+  eventsOf(row: JournalRow): readonly MapEvent[] | Promise<readonly MapEvent[]>;
+}
+
+export interface CoreEvent {
+  readonly type: string;
+  readonly source: string;
+  readonly sourceRole?: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly causedBy?: readonly string[];
+  readonly isFor: (caller: Caller) => boolean;
+  readonly dataFor?: (caller: Caller) => Readonly<Record<string, unknown>>;
+}
+
+export interface EventLogParts {
+  readonly store: Store;
+  readonly now: () => number;
+  /** Names this process in the ids of core events. */
+  readonly epoch: string;
+  /** Core events that are kept for replay. */
+  readonly ringSize: number;
+  readonly report: (error: unknown) => void;
+}
+
+export interface ReplayStart {
+  readonly afterEventId?: string;
+  readonly fromTimestamp?: number;
+  /** Only events of this journal. */
+  readonly journal?: string;
+}
+
+export type EventListener = (event: MapEvent) => void;
+
+type Item =
+  | { readonly kind: "events"; readonly events: readonly MapEvent[] }
+  | { readonly kind: "row"; readonly row: JournalRow }
+  | { readonly kind: "read"; readonly after: number; readonly upTo: number };
+
+const PAGE = 256;
+
+export class EventLog {
+  readonly #parts: EventLogParts;
+  readonly #sources: JournalSource[] = [];
+  readonly #listeners = new Set<EventListener>();
+  #ring: MapEvent[] = [];
+  #queue: Item[] = [];
+  #pumping = false;
+  /** The position up to which everything is published or in the queue. */
+  #last = 0;
+  #coreCounter = 0;
+  #following = false;
+
+  constructor(parts: EventLogParts) {
+    this.#parts = parts;
+  }
+
+  addSource(source: JournalSource): void {
+    this.#sources.push(source);
+  }
+
+  /** Calls the listener with everything that happens from now on. */
+  async listen(listener: EventListener): Promise<() => void> {
+    if (!this.#following) {
+      const { position } = await this.#parts.store.commit({ appends: [] });
+      if (!this.#following) this.#last = Math.max(this.#last, position);
+      this.#following = true;
+    }
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+      // Nobody listens: the log need not be read until somebody does.
+      if (this.#listeners.size === 0) this.#following = false;
+    };
+  }
+
+  /** To be called, in order, after each commit of a writer that knows its position. */
+  committed(row: JournalRow): void {
+    if (!this.#following) {
+      this.#last = Math.max(this.#last, row.position);
+      return;
+    }
+    if (row.position <= this.#last) return;
+    if (row.position === this.#last + 1) this.#enqueue({ kind: "row", row });
+    else this.#enqueue({ kind: "read", after: this.#last, upTo: row.position });
+    this.#last = row.position;
+  }
+
+  /** Something was committed by somebody who does not say where. */
+  async wake(): Promise<void> {
+    if (!this.#following) return;
+    const { position } = await this.#parts.store.commit({ appends: [] });
+    if (position <= this.#last) return;
+    this.#enqueue({ kind: "read", after: this.#last, upTo: position });
+    this.#last = position;
+  }
+
+  /** Publishes a core event. Returns its id, so that others can name it as their cause. */
+  emit(event: CoreEvent): string {
+    const { now, epoch, ringSize } = this.#parts;
+    const { isFor, dataFor, ...facts } = event;
+    const full: MapEvent = {
+      ...facts,
+      id: coreEventId(this.#last, this.#coreCounter++, epoch),
+      timestamp: now(),
+      toldLive: isFor,
+      toldAgain: isFor,
+      ...(dataFor !== undefined && { dataFor }),
+    };
+    this.#ring.push(full);
+    if (this.#ring.length > ringSize * 2) this.#ring = this.#ring.slice(-ringSize);
+    if (this.#listeners.size > 0) this.#enqueue({ kind: "events", events: [full] });
+    return full.id;
+  }
+
+  /**
+   * Events after an id, or from a time on, oldest first, as they would be told live.
+   * @throws MapError INVALID_PARAMS for an id that is unknown or no longer kept.
+   */
+  async *replay(from: ReplayStart): AsyncGenerator<MapEvent, void, undefined> {
+    const { afterEventId, journal } = from;
+    if (journal !== undefined) {
+      if (afterEventId !== undefined) await this.#startAfter(afterEventId);
+      yield* this.#replayJournal(journal, afterEventId ?? "");
+      return;
+    }
+    const start =
+      afterEventId === undefined
+        ? await this.#positionBefore(from.fromTimestamp)
+        : await this.#startAfter(afterEventId);
+    // What the ring has now; what is emitted later is for the next call.
+    const ring = this.#ring
+      .slice(-this.#parts.ringSize)
+      .filter(({ id }) => afterEventId === undefined || id > afterEventId);
+    let nextInRing = 0;
+    for (let position = start; ; ) {
+      const rows = await this.#parts.store.readAll(position, PAGE);
+      for (const row of rows) {
+        position = row.position;
+        for (const event of await this.#read(row)) {
+          if (afterEventId !== undefined && event.id <= afterEventId) continue;
+          for (
+            let core = ring[nextInRing];
+            core !== undefined && core.id < event.id;
+            core = ring[nextInRing]
+          ) {
+            nextInRing++;
+            yield core;
+          }
+          yield event;
+        }
+      }
+      if (rows.length < PAGE) break;
+    }
+    yield* ring.slice(nextInRing);
+  }
+
+  /** Where only one journal is asked about, the others need not be read. */
+  async *#replayJournal(journal: string, after: string): AsyncGenerator<MapEvent, void, undefined> {
+    for (let number = 0; ; ) {
+      const rows = await this.#parts.store.read(journal, { after: number, limit: PAGE });
+      for (const row of rows) {
+        number = row.last;
+        // The ids of a row begin with its position: a row that ends before the id has nothing after it.
+        if (journalEventId(row.position + 1, 0) <= after) continue;
+        for (const event of await this.#read(row)) if (event.id > after) yield event;
+      }
+      if (rows.length < PAGE) return;
+    }
+  }
+
+  #enqueue(item: Item): void {
+    this.#queue.push(item);
+    if (this.#pumping) return;
+    this.#pumping = true;
+    void this.#pump();
+  }
+
+  async #pump(): Promise<void> {
+    for (let next = 0; next < this.#queue.length; next++) {
+      const item = this.#queue[next];
+      if (item === undefined) continue;
+      try {
+        await this.#handle(item);
+      } catch (error) {
+        this.#parts.report(error);
+      }
+      if (next > 1000) {
+        this.#queue = this.#queue.slice(next + 1);
+        next = -1;
+      }
+    }
+    this.#queue = [];
+    this.#pumping = false;
+  }
+
+  async #handle(item: Item): Promise<void> {
+    switch (item.kind) {
+      case "events":
+        this.#publish(item.events);
+        return;
+      case "row":
+        this.#publish(await this.#read(item.row));
+        return;
+      case "read":
+        for (let position = item.after; position < item.upTo; ) {
+          const rows = await this.#parts.store.readAll(position, PAGE);
+          for (const row of rows) {
+            position = row.position;
+            if (position > item.upTo) return;
+            this.#publish(await this.#read(row));
+          }
+          if (rows.length < PAGE) return;
+        }
+        return;
+      default:
+        item satisfies never;
+    }
+  }
+
+  #publish(events: readonly MapEvent[]): void {
+    for (const event of events) {
+      for (const listener of this.#listeners) {
+        try {
+          listener(event);
+        } catch (error) {
+          // One subscriber's trouble is not another's.
+          this.#parts.report(error);
+        }
+      }
+    }
+  }
+
+  #read(row: JournalRow): readonly MapEvent[] | Promise<readonly MapEvent[]> {
+    return this.#sources.find((source) => source.owns(row.journal))?.eventsOf(row) ?? [];
+  }
+
+  async #startAfter(id: string): Promise<number> {
+    const parsed = parseEventId(id);
+    const expired = (reason: "event_unknown" | "event_expired"): MapError =>
+      new MapError("INVALID_PARAMS", `afterEventId: ${reason.replace("_", " ")}`, { reason });
+    if (parsed === undefined) throw expired("event_unknown");
+    if (parsed.kind === "core") {
+      if (!this.#ring.some((event) => event.id === id)) throw expired("event_expired");
+      return parsed.position;
+    }
+    const [row] = await this.#parts.store.readAll(parsed.position - 1, 1);
+    const known =
+      row?.position === parsed.position && (await this.#read(row)).some((event) => event.id === id);
+    if (!known) throw expired("event_unknown");
+    return parsed.position - 1;
+  }
+
+  /** A position before everything that happened at or after a time, found by halving: times grow along the log. */
+  async #positionBefore(timestamp: number | undefined): Promise<number> {
+    if (timestamp === undefined) return 0;
+    // A conversation's own time may be ahead of the clock by as much as the clock was set back.
+    const wanted = timestamp - 60_000;
+    const { position: newest } = await this.#parts.store.commit({ appends: [] });
+    let low = 0;
+    let high = newest;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const [row] = await this.#parts.store.readAll(middle, 1);
+      if (row === undefined || timeOf(row) >= wanted) high = middle;
+      else low = row.position;
+    }
+    return low;
+  }
+}
+
+function timeOf(row: JournalRow): number {
+  const entries: unknown = JSON.parse(row.data);
+  const first: unknown = Array.isArray(entries) ? entries[0] : undefined;
+  const at = typeof first === "object" && first !== null && "at" in first ? first.at : undefined;
+  return typeof at === "number" ? at : Number.POSITIVE_INFINITY;
+}

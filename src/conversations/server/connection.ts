@@ -1,0 +1,216 @@
+/**
+ * One connection, whatever carries it: text in, text out. Requests start in the order in which they come; those that
+ * change who the caller is (connect, authenticate, disconnect) let nothing overtake them.
+ */
+import { MapError } from "../domain/errors.js";
+import type { MapServer } from "./map-server.js";
+import type { Handler } from "./methods.js";
+import { errorFrame, type Incoming, parseFrame, resultFrame } from "./rpc.js";
+import type { Session } from "./session.js";
+
+/** What carries a connection. */
+export interface Wire {
+  send(text: string): void;
+  /** Bytes that wait to be sent. */
+  readonly buffered: number;
+  /** WebSocket close codes; other carriers just end. */
+  close(code: number, reason: string): void;
+  /** Stop and go on reading. */
+  pause?(): void;
+  resume?(): void;
+}
+
+export interface ConnectionOptions {
+  /** A credential that came with the connection itself (an HTTP header); used when `map/connect` brings none. */
+  readonly credential?: string;
+}
+
+type Request = Extract<Incoming, { kind: "request" }>;
+
+/** Nothing may overtake these. */
+const BARRIERS = new Set(["map/connect", "map/authenticate", "map/auth/refresh", "map/disconnect"]);
+
+export class MapConnection {
+  readonly credential: string | undefined;
+  /** What the last `map/connect` asked for, while authentication is missing. */
+  wishes: unknown;
+  session: Session | undefined;
+  authFailures = 0;
+  readonly #server: MapServer;
+  readonly #wire: Wire;
+  readonly #cancelHandshake: () => void;
+  #waiting: Request[] = [];
+  #barrier = false;
+  #inFlight = 0;
+  #paused = false;
+  #closed = false;
+  /** Requests that may come at once; refills over time. */
+  #tokens: number;
+  #refilledAt: number;
+
+  constructor(server: MapServer, wire: Wire, options: ConnectionOptions = {}) {
+    this.#server = server;
+    this.#wire = wire;
+    this.credential = options.credential;
+    const { clock, limits } = server;
+    this.#tokens = limits.requestsPerSecond * 2;
+    this.#refilledAt = clock.now();
+    // The SDK's reconnection opens sockets on which it never speaks (map-mail C5).
+    this.#cancelHandshake = clock.after(limits.handshakeTimeout, () => {
+      if (this.session === undefined) this.close(1008, "map/connect did not come in time");
+    });
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  get buffered(): number {
+    return this.#wire.buffered;
+  }
+
+  /** One frame. Never throws. */
+  receive(text: string): void {
+    if (this.#closed) return;
+    const frame = parseFrame(text);
+    switch (frame.kind) {
+      case "invalid":
+        this.send(errorFrame(frame.id, frame.error.toWire()));
+        return;
+      case "notification":
+      case "response":
+        // All that clients notify us of is how far they have read, and we never wait for that.
+        return;
+      case "request":
+        this.#accept(frame);
+        return;
+      default:
+        frame satisfies never;
+    }
+  }
+
+  /** Frames leave in the order of these calls. Whoever reads too slowly loses the connection, never single frames. */
+  send(text: string): void {
+    if (this.#closed) return;
+    this.#wire.send(text);
+    if (this.#wire.buffered > this.#server.limits.maxBuffered) {
+      this.close(1013, "too far behind; connect again and replay");
+    }
+  }
+
+  close(code: number, reason: string): void {
+    if (this.#closed) return;
+    this.#wire.close(code, reason);
+    this.lost();
+  }
+
+  /** The client has said goodbye, and closes the carrier itself; ours follows in case it does not. */
+  finish(): void {
+    this.lost();
+    this.#server.clock.after(1000, () => this.#wire.close(1000, "goodbye"));
+  }
+
+  /** The carrier is gone. */
+  lost(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#waiting = [];
+    this.#cancelHandshake();
+    this.#server.disconnected(this);
+  }
+
+  #accept(request: Request): void {
+    if (!this.#withinRate()) {
+      this.#fail(request, new MapError("RATE_LIMITED", undefined, { retryAfterMs: 1000 }));
+    } else if (this.#waiting.length >= this.#server.limits.maxWaiting) {
+      this.#fail(request, new MapError("EXHAUSTED", "too many requests of this connection are waiting"));
+    } else if (this.#barrier || this.#inFlight >= this.#server.limits.maxInFlight) {
+      this.#waiting.push(request);
+    } else {
+      this.#start(request);
+    }
+  }
+
+  #start(request: Request): void {
+    const handler = this.#server.methods.get(request.method);
+    if (handler === undefined) {
+      this.#fail(
+        request,
+        new MapError("METHOD_NOT_FOUND", `there is no method ${request.method.slice(0, 100)}`),
+      );
+      return;
+    }
+    if (BARRIERS.has(request.method)) this.#barrier = true;
+    this.#inFlight++;
+    if (this.#inFlight >= this.#server.limits.maxInFlight && !this.#paused) {
+      this.#paused = true;
+      this.#wire.pause?.();
+    }
+    void this.#run(request, handler).finally(() => {
+      this.#inFlight--;
+      if (BARRIERS.has(request.method)) this.#barrier = false;
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    while (!this.#barrier && this.#inFlight < this.#server.limits.maxInFlight) {
+      const request = this.#waiting.shift();
+      if (request === undefined) break;
+      this.#start(request);
+    }
+    if (this.#paused && this.#inFlight < this.#server.limits.maxInFlight / 2) {
+      this.#paused = false;
+      this.#wire.resume?.();
+    }
+  }
+
+  async #run(request: Request, handler: Handler): Promise<void> {
+    try {
+      const session = this.#sessionFor(request.method);
+      const after: (() => void)[] = [];
+      const result = await handler({
+        server: this.#server,
+        connection: this,
+        session,
+        params: request.params,
+        afterReply: (act) => after.push(act),
+      });
+      this.send(resultFrame(request.id, result));
+      for (const act of after) act();
+    } catch (error) {
+      this.#fail(request, this.#server.toMapError(error, request.method));
+    }
+    if (this.authFailures >= this.#server.limits.maxAuthFailures) {
+      this.close(1008, "too many failed attempts to authenticate");
+    }
+  }
+
+  /** @throws MapError AUTH_REQUIRED */
+  #sessionFor(method: string): Session | undefined {
+    const { session } = this;
+    if (session !== undefined) {
+      session.lastActiveAt = this.#server.clock.now();
+      this.#server.messages.spoke(session);
+      return session;
+    }
+    if (BARRIERS.has(method) && method !== "map/disconnect") return undefined;
+    throw new MapError("AUTH_REQUIRED");
+  }
+
+  #fail({ id }: Request, error: MapError): void {
+    this.send(errorFrame(id, error.toWire()));
+  }
+
+  #withinRate(): boolean {
+    const { requestsPerSecond } = this.#server.limits;
+    if (requestsPerSecond === 0) return true;
+    const now = this.#server.clock.now();
+    const refill = ((now - this.#refilledAt) / 1000) * requestsPerSecond;
+    this.#tokens = Math.min(requestsPerSecond * 2, this.#tokens + refill);
+    this.#refilledAt = now;
+    if (this.#tokens < 1) return false;
+    this.#tokens--;
+    return true;
+  }
+}
