@@ -14,6 +14,7 @@ export type {
   Turn,
   Usage,
 } from "./engine/agent.js";
+export type { InstanceMemory, KeyValueMemory, MemoryItem, MemoryListOptions } from "./engine/memory.js";
 export type { Carriage, Carrier, OutgoingMail } from "./engine/carrier.js";
 export type { AgentDefinition, SwarmDefinition } from "./engine/definition.js";
 export type { Entry, EntryKind } from "./engine/entries.js";

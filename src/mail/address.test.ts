@@ -14,7 +14,7 @@ import {
 } from "./address.js";
 
 describe("creating addresses", () => {
-  it("gives each kind its type", () => {
+  it("[MAIL-ADDR-01] gives each kind its type", () => {
     expect(createAgentAddress("librarian@books")).toEqual({
       address_type: "agent",
       address: "librarian@books",

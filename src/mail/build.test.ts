@@ -27,7 +27,7 @@ const sender = createAgentAddress("supervisor");
 const recipient = createAgentAddress("librarian");
 
 describe("what we build", () => {
-  it("is valid and has no empty keys, whichever optional parts are given", () => {
+  it("[MAIL-CONF-01] is valid and has no empty keys, whichever optional parts are given", () => {
     fc.assert(
       fc.property(anyMessage(), (message) => {
         expect(checkMailMessage(message)).toEqual({ ok: true, value: message });
@@ -43,7 +43,7 @@ describe("what we build", () => {
     expect(buildRequest({ ...common, sender, recipient, requestId }).message.request_id).toBe(requestId);
   });
 
-  it("sends a broadcast to all unless recipients are named", () => {
+  it("[MAIL-RCPT-01] sends a broadcast to all unless recipients are named", () => {
     expect(buildBroadcast({ ...common, sender }).message.recipients).toEqual([
       { address_type: "agent", address: "all" },
     ]);
@@ -52,7 +52,7 @@ describe("what we build", () => {
     ]);
   });
 
-  it("completes a task towards all, with the subject of completions", () => {
+  it("[MAIL-ADDR-03] completes a task towards all, with the subject of completions", () => {
     const { message, msg_type } = buildComplete({ ...common, sender, swarm: "books", finishMessage: "1851" });
     expect(msg_type).toBe("broadcast_complete");
     expect(message.subject).toBe("::task_complete::");
@@ -61,7 +61,7 @@ describe("what we build", () => {
     expect(message.sender_swarm).toBe("books");
   });
 
-  it("lets the system speak under the name of the swarm", () => {
+  it("[MAIL-ADDR-05] lets the system speak under the name of the swarm", () => {
     const system = { address_type: "system", address: "books" };
     const parts = { ...common, subject: SYSTEM_SUBJECTS.taskError, swarm: "books" };
     expect(buildSystemResponse({ ...parts, recipient }).message.sender).toEqual(system);

@@ -10,7 +10,7 @@ import {
 } from "./owner.js";
 
 describe("role:id@swarm", () => {
-  it("survives a round trip with any id, also one with @ and :", () => {
+  it("[MAIL-OWN-03] survives a round trip with any id, also one with @ and :", () => {
     const id = fc.oneof(fc.string({ minLength: 1, unit: "grapheme" }), fc.emailAddress(), fc.webUrl());
     const swarm = fc.string({ minLength: 1 }).filter((name) => checkSwarmName(name) === undefined);
     fc.assert(

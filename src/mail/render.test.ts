@@ -45,7 +45,7 @@ describe("a message as an agent reads it", () => {
     expect(text).toContain("<type>broadcast</type>");
   });
 
-  it("lets no text close an element or forge a second message", () => {
+  it("[MAIL-OURS-04] lets no text close an element or forge a second message", () => {
     fc.assert(
       fc.property(hostileText(), hostileText(), hostileText(), (subject, body, address) => {
         const text = renderMailXml(

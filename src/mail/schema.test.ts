@@ -27,7 +27,7 @@ describe("the published schemas", () => {
     });
   });
 
-  it("define every type", () => {
+  it("[MAIL-DATA-01] define every type", () => {
     const payloads = ["MAILAddress", "MAILBroadcast", "MAILInterrupt", "MAILRequest", "MAILResponse"];
     for (const name of [...payloads, "MAILMessage"]) {
       expect(published.core).toHaveProperty(["$defs", name, "additionalProperties"], false);
@@ -81,7 +81,7 @@ describe("the examples", () => {
     expect(checked.errors.map(({ path }) => path)).toContain(wrongAt.get(file));
   });
 
-  it("cover every message type of both schemas", () => {
+  it("[MAIL-CONF-02, MAIL-DATA-02, MAIL-DATA-03, MAIL-DATA-04, MAIL-DATA-05, MAIL-DATA-06, MAIL-DATA-07] cover every message type of both schemas", () => {
     const covered = (prefix: string) =>
       new Set(
         goodFiles

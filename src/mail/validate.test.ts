@@ -30,7 +30,7 @@ describe("validating", () => {
     expect(checkMailMessage(withUuid, { strictIds: true }).ok).toBe(true);
   });
 
-  it("throws an error that lists everything that is wrong", () => {
+  it("[MAIL-CONF-02] throws an error that lists everything that is wrong", () => {
     const { timestamp, ...rest } = request;
     const broken = { ...rest, message: { ...request.message, subject: 7, "a/b~c": 1 } };
     const error = thrownBy(() => parseMailMessage(broken));

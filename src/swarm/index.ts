@@ -27,5 +27,6 @@ export {
 } from "./load.js";
 export type { ModuleLoader } from "./modules.js";
 export { BadReferenceError } from "./references.js";
+export type { McpConnector } from "./resolve-mcp.js";
 export { type SubswarmOptions, subswarm } from "./subswarm.js";
 export type { UrlOptions } from "./urls.js";

@@ -152,6 +152,11 @@ describe("built-in agents", () => {
   it("say what is missing when they need a model", async () => {
     const problems = await problemsOf(load(solo({ factory: "mail:agent", agent_params: { llm: "x/y" } })));
     expect(problems).toMatchObject(
+      [{ path: "swarms[0].agents[0].agent_params.llm", message: /'x' is no provider/ }].map(anyMessage),
+    );
+    const builtins = { agents: {}, actions: {} };
+    const none = await problemsOf(load(solo({ factory: "mail:agent", agent_params: {} }), { builtins }));
+    expect(none).toMatchObject(
       [{ path: "swarms[0].agents[0].factory", message: /needs a model/ }].map(anyMessage),
     );
   });

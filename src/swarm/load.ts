@@ -1,6 +1,8 @@
 /** Loads swarms from a swarm file: reads it, follows its references, checks everything, reports all problems. */
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { connectMcpServer } from "../actions/mcp/index.js";
+import type { OutboundOptions } from "../actions/outbound.js";
 import type { SwarmDefinition } from "../engine/definition.js";
 import { checkSwarm } from "../mail/swarm-file/check.js";
 import { type Finding, type Problem, SwarmFileError } from "../mail/swarm-file/problems.js";
@@ -19,6 +21,7 @@ import { assemble } from "./define.js";
 import { loadModuleExport, type ModuleLoader } from "./modules.js";
 import { resolveActions } from "./resolve-actions.js";
 import { resolveAgents } from "./resolve-agents.js";
+import { connectServers, type McpConnector, withAllOfServers } from "./resolve-mcp.js";
 import type { Resolver } from "./resolver.js";
 import type { UrlOptions } from "./urls.js";
 
@@ -29,6 +32,12 @@ export interface LoadOptions {
   readonly modules?: ModuleLoader | false;
   /** Whether and how `url::` references are fetched. Default: no host is allowed. */
   readonly urls?: UrlOptions;
+  /** How MCP servers are connected to. Default: over stdio and, behind the outbound guard, streamable HTTP. */
+  readonly mcp?: McpConnector;
+  /** Exceptions to the outbound guard for MCP servers with an address. Default: none. */
+  readonly outbound?: OutboundOptions;
+  /** Where `${NAME}` in the declaration of an MCP server is looked up. Default: the process's environment. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 export interface LoadedSwarm {
@@ -106,6 +115,9 @@ function resolverFor(options: LoadOptions, directory: string): Resolver {
     modules: options.modules ?? loadModuleExport,
     urls: options.urls ?? {},
     directory,
+    mcp: options.mcp ?? connectMcpServer,
+    outbound: options.outbound ?? {},
+    env: options.env ?? process.env,
   };
 }
 
@@ -127,27 +139,37 @@ function chooseSwarm(file: ParsedSwarmFile, name: string | undefined): number {
 }
 
 async function loadOne(file: ParsedSwarmFile, index: number, resolver: Resolver): Promise<LoadedSwarm> {
-  const entry = file.swarms[index];
-  if (entry === undefined) throw new RangeError(`there is no swarm number ${index}`);
-  const errors: Finding[] = checkReferences(entry);
+  const declared = file.swarms[index];
+  if (declared === undefined) throw new RangeError(`there is no swarm number ${index}`);
+  const errors: Finding[] = checkReferences(declared);
   const warnings: Finding[] = [];
-  const actions = await resolveActions(entry, resolver, errors);
+  const servers = await connectServers(declared, resolver, errors, warnings);
+  const entry = withAllOfServers(declared, servers.actions);
+  const actions = [
+    ...(await resolveActions(entry, resolver, errors)),
+    ...servers.actions.map((action) => ({ action, imported: true, at: ["mcp_servers"] })),
+  ];
   const imported = actions
-    .filter(({ imported }) => imported)
+    .filter((action) => action.imported)
     .map(({ action, at }) => ({ name: action.name, at }));
-  const allImported = imported.length === entry.action_imports.length;
-  const found = checkSwarm(outlineOfEntry(entry, allImported ? imported : undefined));
+  const allImported = imported.length === entry.action_imports.length + servers.actions.length;
+  const allKnown = allImported && servers.complete;
+  const found = checkSwarm(outlineOfEntry(entry, allKnown ? imported : undefined));
   const agents = await resolveAgents(entry, actions, resolver, errors, warnings);
   errors.push(...found.errors);
   warnings.push(...found.warnings);
   const place = (finding: Finding): Problem => file.locate(within([index], finding));
-  if (errors.length > 0) throw new SwarmFileError(file.source, errors.map(place).sort(byPlace));
+  if (errors.length > 0) {
+    await servers.close();
+    throw new SwarmFileError(file.source, errors.map(place).sort(byPlace));
+  }
+  const definition = assemble(
+    { ...inCode(entry), agents },
+    entry.entrypoint,
+    actions.map(({ action }) => action),
+  );
   return {
-    definition: assemble(
-      { ...inCode(entry), agents },
-      entry.entrypoint,
-      actions.map(({ action }) => action),
-    ),
+    definition: servers.actions.length === 0 ? definition : { ...definition, close: servers.close },
     warnings: [
       ...file.warnings.filter(({ at }) => at[0] === index).map(file.locate),
       ...warnings.map(place),

@@ -1,9 +1,11 @@
 /** What resolving references takes, and how a failure becomes a finding. */
+import type { OutboundOptions } from "../actions/outbound.js";
 import { ActionDefinitionError } from "../actions/parameters.js";
 import type { Finding, PathSegment } from "../mail/swarm-file/problems.js";
 import type { Builtins } from "./builtins.js";
 import type { ModuleLoader } from "./modules.js";
 import { BadReferenceError, type Reference } from "./references.js";
+import type { McpConnector } from "./resolve-mcp.js";
 import type { UrlOptions } from "./urls.js";
 
 export interface Resolver {
@@ -11,6 +13,11 @@ export interface Resolver {
   readonly modules: ModuleLoader | false;
   readonly urls: UrlOptions;
   readonly directory: string;
+  readonly mcp: McpConnector;
+  /** How MCP servers with an address are reached. */
+  readonly outbound: OutboundOptions;
+  /** Where `${NAME}` is looked up. */
+  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 export function loadExport(

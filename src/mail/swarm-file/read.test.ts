@@ -117,7 +117,7 @@ describe("a swarm file is refused for", () => {
       /tool_format: expected one of "completions", "responses"/,
     ],
     [
-      "the reserved name",
+      "the reserved name [MAIL-ADDR-04]",
       swarm({ agents: [boss, weather, { ...weather, name: "all" }] }),
       /agents\[2\]\.name: .*reserved/,
     ],
@@ -133,7 +133,7 @@ describe("a swarm file is refused for", () => {
     ],
     ["a swarm's name with a colon", swarm({ name: "a:b" }), /^swarms\[0\]\.name: .*:/],
     [
-      "a name given twice",
+      "a name given twice [MAIL-ADDR-02]",
       swarm({ agents: [boss, weather, weather] }),
       /agents\[2\]\.name: .*defined twice.*agents\[1\]/,
     ],

@@ -78,6 +78,51 @@ export const AgentEntry = z
   .meta({ description: "One agent of the swarm." });
 export type AgentEntry = z.infer<typeof AgentEntry>;
 
+/** How a variable of the environment is written; put together so that it is not taken for a template. */
+const PLACEHOLDER = `\`$\{NAME}\``;
+
+const McpCommon = {
+  time_limit_ms: z
+    .number()
+    .positive()
+    .exactOptional()
+    .meta({ description: "Milliseconds after which a call is given up." }),
+  required: z
+    .boolean()
+    .default(true)
+    .meta({ description: "Whether the swarm is useless without it; if not, it loads without its tools." }),
+};
+
+export const McpServerEntry = z
+  .union([
+    z
+      .strictObject({
+        command: z.string().min(1).meta({ description: "The program that is the server." }),
+        args: Names.default([]).meta({ description: "Its arguments." }),
+        env: z
+          .record(z.string(), z.string())
+          .readonly()
+          .default({})
+          .meta({ description: `Variables for it; ${PLACEHOLDER} in a value stands for one of ours.` }),
+        cwd: z.string().min(1).exactOptional().meta({ description: "Where it runs, from the swarm file." }),
+        ...McpCommon,
+      })
+      .readonly(),
+    z
+      .strictObject({
+        url: z.string().min(1).meta({ description: "Its address (streamable HTTP)." }),
+        headers: z
+          .record(z.string(), z.string())
+          .readonly()
+          .default({})
+          .meta({ description: `Headers to send; ${PLACEHOLDER} in a value stands for a variable.` }),
+        ...McpCommon,
+      })
+      .readonly(),
+  ])
+  .meta({ description: "An MCP server whose tools become actions named `<server>__<tool>`." });
+export type McpServerEntry = z.infer<typeof McpServerEntry>;
+
 export const SwarmEntry = z
   .strictObject({
     name: z
@@ -102,6 +147,17 @@ export const SwarmEntry = z
     action_imports: Names.default([]).meta({
       description: "Actions defined elsewhere: `module:./file.js#export` or `mail:<built-in>`.",
     }),
+    mcp_servers: z
+      .record(
+        z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, "must be 1 to 32 letters, digits, '_' or '-'"),
+        McpServerEntry,
+      )
+      .readonly()
+      .default({})
+      .meta({
+        description:
+          "MCP servers by name. An agent lists their tools among its actions: `<server>__<tool>`, or `<server>__*` for all.",
+      }),
     enable_db_agent_histories: z
       .boolean()
       .exactOptional()
@@ -122,6 +178,7 @@ export function swarmFileJsonSchema(): Readonly<Record<string, unknown>> {
   parts.add(SwarmEntry, { id: "swarm" });
   parts.add(AgentEntry, { id: "agent" });
   parts.add(ActionEntry, { id: "action" });
+  parts.add(McpServerEntry, { id: "mcp_server" });
   const { schemas } = z.toJSONSchema(parts, {
     io: "input",
     target: "draft-2020-12",

@@ -1,0 +1,144 @@
+/** The file actions of mail.md 8.5: confined to configured directories, bounded in size, text only. */
+import { constants } from "node:fs";
+import { mkdir, readdir, rmdir, stat, unlink } from "node:fs/promises";
+import { z } from "zod";
+import type { Action } from "../../engine/agent.js";
+import { defineAction } from "../define.js";
+import { FileActionError } from "./errors.js";
+import { Roots } from "./roots.js";
+
+export interface FileActionOptions {
+  /** Directories that agents may read and write. Without any, every call is refused. */
+  readonly roots: readonly string[];
+  /** Bytes of a file that may be read or written. Default: 1 MiB. */
+  readonly maxBytes?: number;
+  /** Names of a directory that are listed. Default: 2,000. */
+  readonly maxEntries?: number;
+}
+
+export type FileActions = Readonly<
+  Record<"read_file" | "write_file" | "delete_file" | "create_directory" | "read_directory", Action>
+>;
+
+const path = z.string().min(1).max(4_096);
+
+export function fileActions(options: FileActionOptions): FileActions {
+  const roots = new Roots(options.roots);
+  const { maxBytes = 1_048_576, maxEntries = 2_000 } = options;
+  return {
+    read_file: defineAction({
+      name: "read_file",
+      description: "Returns the text of a file.",
+      parameters: z.strictObject({ path: path.describe("The file") }),
+      idempotent: true,
+      run: ({ path: wanted }) => readText(roots, wanted, maxBytes),
+    }),
+    write_file: defineAction({
+      name: "write_file",
+      description: "Writes text to a file. The file is replaced if it exists; missing directories are made.",
+      parameters: z.strictObject({
+        path: path.describe("The file"),
+        content: z.string().describe("Its whole new text"),
+      }),
+      // Writing the same text again leaves the same file.
+      idempotent: true,
+      run: async ({ path: wanted, content }) => {
+        await writeText(roots, wanted, content, maxBytes);
+        return `successfully wrote to ${wanted}`;
+      },
+    }),
+    delete_file: defineAction({
+      name: "delete_file",
+      description: "Deletes a file, or an empty directory.",
+      parameters: z.strictObject({ path: path.describe("The file") }),
+      run: async ({ path: wanted }) => {
+        // The link itself is deleted, not what it leads to.
+        const place = await roots.place(wanted);
+        await remove(place).catch((error: unknown) => {
+          throw FileActionError.from(error, wanted);
+        });
+        return `deleted ${wanted}`;
+      },
+    }),
+    create_directory: defineAction({
+      name: "create_directory",
+      description: "Makes a directory. It is an error if it exists.",
+      parameters: z.strictObject({ path: path.describe("The directory") }),
+      run: async ({ path: wanted }) => {
+        const place = await roots.place(wanted, { makeDirectories: true });
+        await mkdir(place).catch((error: unknown) => {
+          throw FileActionError.from(error, wanted);
+        });
+        return `created ${wanted}`;
+      },
+    }),
+    read_directory: defineAction({
+      name: "read_directory",
+      description: "Lists the names in a directory, sorted, one per line.",
+      parameters: z.strictObject({ path: path.describe("The directory; '.' for the first one open to you") }),
+      idempotent: true,
+      run: async ({ path: wanted }) => {
+        const place = await roots.locate(wanted);
+        const names = await readdir(place).catch((error: unknown) => {
+          throw FileActionError.from(error, wanted);
+        });
+        const shown = names.sort().slice(0, maxEntries);
+        const rest = names.length - shown.length;
+        return shown.join("\n") + (rest > 0 ? `\n… and ${rest} more` : "");
+      },
+    }),
+  };
+}
+
+async function readText(roots: Roots, path: string, maxBytes: number): Promise<string> {
+  const handle = await roots.open(await roots.locate(path), path, constants.O_RDONLY);
+  try {
+    const { size } = await handle.stat();
+    if (size > maxBytes) throw tooLarge(path, size, maxBytes);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(maxBytes + 1), 0, maxBytes + 1, 0);
+    // Some files (those of /proc, for instance) do not know their size.
+    if (bytesRead > maxBytes) throw tooLarge(path, bytesRead, maxBytes);
+    return decode(buffer.subarray(0, bytesRead), path);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function writeText(roots: Roots, path: string, content: string, maxBytes: number): Promise<void> {
+  const bytes = Buffer.from(content, "utf8");
+  if (bytes.byteLength > maxBytes) throw tooLarge(path, bytes.byteLength, maxBytes);
+  const place = await roots.place(path, { makeDirectories: true });
+  // Not truncated while it is opened: first it must be clear which file this is.
+  const handle = await roots.open(place, path, constants.O_WRONLY | constants.O_CREAT);
+  try {
+    await handle.truncate(0);
+    await handle.write(bytes, 0, bytes.byteLength, 0);
+    await handle.sync();
+  } catch (error) {
+    throw FileActionError.from(error, path);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function remove(place: string): Promise<void> {
+  const isDirectory = await stat(place).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (!isDirectory) return unlink(place);
+  // `unlink` removes a link to a directory; `rmdir` refuses one.
+  await unlink(place).catch(() => rmdir(place));
+}
+
+function decode(bytes: Uint8Array, path: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new FileActionError("not_text", path, "it is not a text file (UTF-8)", { cause: error });
+  }
+}
+
+function tooLarge(path: string, size: number, maxBytes: number): FileActionError {
+  return new FileActionError("too_large", path, `it has ${size} bytes, and the limit is ${maxBytes}`);
+}

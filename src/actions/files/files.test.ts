@@ -1,0 +1,125 @@
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { contextFor } from "../../../test/kit/action-context.js";
+import { type FileActions, fileActions } from "./index.js";
+
+let world: string;
+let root: string;
+let actions: FileActions;
+
+beforeEach(() => {
+  world = mkdtempSync(join(tmpdir(), "mailroom-files-"));
+  root = join(world, "open");
+  mkdirSync(root);
+  writeFileSync(join(world, "secret.txt"), "secret");
+  mkdirSync(join(world, "open-but-not"));
+  writeFileSync(join(world, "open-but-not", "near.txt"), "secret");
+  actions = fileActions({ roots: [root], maxBytes: 1_000 });
+});
+afterEach(() => rmSync(world, { recursive: true }));
+
+async function run(name: keyof FileActions, args: Record<string, unknown>): Promise<unknown> {
+  const action = actions[name];
+  const checked = await action.check(args);
+  if (!checked.ok) throw new Error(checked.message);
+  return action.run(checked.value, contextFor());
+}
+
+describe("file actions", () => {
+  it("write, read, list and delete inside their root", async () => {
+    expect(await run("write_file", { path: "a/b/c.txt", content: "ä text" })).toBe(
+      "successfully wrote to a/b/c.txt",
+    );
+    expect(await run("read_file", { path: join(root, "a/b/c.txt") })).toBe("ä text");
+    await run("write_file", { path: "a/b/c.txt", content: "short" });
+    expect(await run("read_file", { path: "a/b/../b/c.txt" })).toBe("short");
+    await run("create_directory", { path: "a/x" });
+    expect(await run("read_directory", { path: "a" })).toBe("b\nx");
+    await run("delete_file", { path: "a/b/c.txt" });
+    expect(existsSync(join(root, "a/b/c.txt"))).toBe(false);
+  });
+
+  it("say what is wrong", async () => {
+    await expect(run("read_file", { path: "none" })).rejects.toThrow("'none': there is no such file");
+    await expect(run("read_file", { path: "." })).rejects.toMatchObject({ code: "not_a_file" });
+    await run("create_directory", { path: "d" });
+    await expect(run("create_directory", { path: "d" })).rejects.toMatchObject({ code: "exists" });
+    await expect(run("write_file", { path: "x" })).rejects.toThrow("content");
+    writeFileSync(join(root, "binary"), Buffer.from([0xff, 0xfe, 0]));
+    await expect(run("read_file", { path: "binary" })).rejects.toMatchObject({ code: "not_text" });
+    await expect(fileActions({ roots: [] }).read_file.run({ path: "a" }, contextFor())).rejects.toMatchObject(
+      {
+        code: "no_roots",
+      },
+    );
+  });
+
+  it("read and write nothing that is too large", async () => {
+    writeFileSync(join(root, "large"), "x".repeat(1_001));
+    await expect(run("read_file", { path: "large" })).rejects.toMatchObject({ code: "too_large" });
+    await expect(run("write_file", { path: "new", content: "x".repeat(1_001) })).rejects.toMatchObject({
+      code: "too_large",
+    });
+    expect(existsSync(join(root, "new"))).toBe(false);
+  });
+});
+
+describe("attempts to escape", () => {
+  const escapes = [
+    "../secret.txt",
+    "a/../../secret.txt",
+    "../open-but-not/near.txt",
+    "/etc/passwd",
+    "..",
+    "link/secret.txt",
+    "link-to-file",
+    "a\0/../../secret.txt",
+  ];
+
+  beforeEach(() => {
+    symlinkSync(world, join(root, "link"));
+    symlinkSync(join(world, "secret.txt"), join(root, "link-to-file"));
+    symlinkSync(join(world, "not-there-yet"), join(root, "dangling"));
+  });
+
+  it.each(escapes)("reading %j fails", async (path) => {
+    await expect(run("read_file", { path })).rejects.toMatchObject({
+      code: expect.stringMatching(/^(outside|bad_path)$/),
+    });
+    await expect(run("read_directory", { path })).rejects.toMatchObject({ name: "FileActionError" });
+  });
+
+  it.each([...escapes, "dangling", "link/new.txt", "link/new/deep.txt"])("writing %j fails", async (path) => {
+    await expect(run("write_file", { path, content: "gotcha" })).rejects.toMatchObject({
+      name: "FileActionError",
+    });
+    expect(readFileSync(join(world, "secret.txt"), "utf8")).toBe("secret");
+    expect(existsSync(join(world, "not-there-yet"))).toBe(false);
+    expect(existsSync(join(world, "new.txt"))).toBe(false);
+    expect(existsSync(join(world, "new"))).toBe(false);
+  });
+
+  it("deleting a link deletes the link, and nothing outside is deleted", async () => {
+    await run("delete_file", { path: "link-to-file" });
+    await run("delete_file", { path: "link" });
+    expect(existsSync(join(world, "secret.txt"))).toBe(true);
+    await expect(run("delete_file", { path: "../secret.txt" })).rejects.toMatchObject({ code: "outside" });
+    await expect(run("create_directory", { path: "../new" })).rejects.toMatchObject({ code: "outside" });
+  });
+
+  it("a named pipe is not waited for", async () => {
+    execFileSync("mkfifo", [join(root, "pipe")]);
+    await expect(run("read_file", { path: "pipe" })).rejects.toMatchObject({ code: "not_a_file" });
+  });
+});

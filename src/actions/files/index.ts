@@ -1,0 +1,2 @@
+export { type FileActionOptions, type FileActions, fileActions } from "./actions.js";
+export { FileActionError, type FileActionErrorCode } from "./errors.js";

@@ -1,0 +1,1 @@
+export { type HttpActionName, httpActions } from "./actions.js";

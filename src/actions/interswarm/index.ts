@@ -1,0 +1,1 @@
+export { InterswarmActionError, type InterswarmActionName, interswarmActions } from "./actions.js";

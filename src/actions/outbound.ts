@@ -1,0 +1,38 @@
+/** How actions reach the outside: the guarded client, with limits of its own. */
+import { createGuard, createHttpClient, type HttpClient } from "../net/index.js";
+
+export interface OutboundOptions {
+  /** A client whose guard is set up already. Default: one of its own. */
+  readonly client?: HttpClient;
+  /** Exceptions to the outbound guard, for the client of its own: `loopback`, hosts, networks. Default: none. */
+  readonly allow?: readonly string[];
+  /** Milliseconds. Default: 30 seconds. */
+  readonly timeLimit?: number;
+  /** Bytes of an answer that are read. Default: 256 KiB. */
+  readonly maxBytes?: number;
+}
+
+export interface Outbound {
+  readonly client: HttpClient;
+  readonly timeLimit: number;
+  readonly maxBytes: number;
+}
+
+export function outbound(options: OutboundOptions): Outbound {
+  const { allow = [], timeLimit = 30_000, maxBytes = 262_144 } = options;
+  return { client: options.client ?? ownClient(allow), timeLimit, maxBytes };
+}
+
+function ownClient(allow: readonly string[]): HttpClient {
+  return createHttpClient({
+    guard: createGuard({ allow }),
+    userAgent: "mailroom-action",
+    clock: {
+      after: (milliseconds, callback) => {
+        const timer = setTimeout(callback, milliseconds);
+        timer.unref();
+        return () => clearTimeout(timer);
+      },
+    },
+  });
+}

@@ -1,0 +1,106 @@
+/** One call of a model, whole or streamed, within its time limit. */
+import { BrokenStreamError, ModelTimeLimitError } from "./failures.js";
+import type {
+  CallOptions,
+  Content,
+  FinishReason,
+  LanguageModel,
+  ModelUsage,
+  StreamPart,
+} from "./language-model.js";
+
+export interface ModelAnswer {
+  readonly content: readonly Content[];
+  readonly finishReason: FinishReason;
+  readonly usage: ModelUsage;
+}
+
+export interface CallParts {
+  readonly model: LanguageModel;
+  readonly options: CallOptions;
+  readonly signal: AbortSignal;
+  /** Milliseconds. */
+  readonly timeLimit: number;
+  /** Called with each piece of text as it comes; without it the answer is not streamed. */
+  readonly onText?: (delta: string) => void;
+}
+
+export async function callModel({
+  model,
+  options,
+  signal,
+  timeLimit,
+  onText,
+}: CallParts): Promise<ModelAnswer> {
+  const limit = AbortSignal.timeout(timeLimit);
+  const call = { ...options, abortSignal: AbortSignal.any([signal, limit]) };
+  try {
+    if (onText === undefined) return await model.doGenerate(call);
+    const { stream } = await model.doStream(call);
+    return await collect(stream, onText);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw limit.aborted ? new ModelTimeLimitError(timeLimit) : error;
+  }
+}
+
+/** Puts a streamed answer together again. @throws BrokenStreamError when it has no end */
+async function collect(
+  stream: ReadableStream<StreamPart>,
+  onText: (delta: string) => void,
+): Promise<ModelAnswer> {
+  const content: Content[] = [];
+  const open = new Map<string, GrowingPart>();
+  let end: Pick<ModelAnswer, "finishReason" | "usage"> | undefined;
+  const begin = (id: string, part: GrowingPart): void => {
+    open.set(id, part);
+    content.push(part);
+  };
+  for await (const part of stream) {
+    switch (part.type) {
+      case "text-start":
+        begin(part.id, { type: "text", text: "" });
+        break;
+      case "reasoning-start":
+        begin(part.id, withMetadata({ type: "reasoning", text: "" }, part.providerMetadata));
+        break;
+      case "text-delta":
+      case "reasoning-delta": {
+        const growing = open.get(part.id);
+        if (growing !== undefined) {
+          growing.text += part.delta;
+          withMetadata(growing, part.providerMetadata);
+        }
+        if (part.type === "text-delta") onText(part.delta);
+        break;
+      }
+      case "text-end":
+      case "reasoning-end": {
+        const ended = open.get(part.id);
+        if (ended !== undefined) withMetadata(ended, part.providerMetadata);
+        break;
+      }
+      case "tool-call":
+        content.push(part);
+        break;
+      case "finish":
+        end = { finishReason: part.finishReason, usage: part.usage };
+        break;
+      case "error":
+        throw part.error instanceof Error ? part.error : new BrokenStreamError(part.error);
+      default:
+        // Pieces of calls, which come whole as well; sources, files and raw parts, which we do not use.
+        break;
+    }
+  }
+  if (end === undefined) throw new BrokenStreamError("it ended without saying why");
+  return { content, ...end };
+}
+
+type GrowingPart = Extract<Content, { type: "text" | "reasoning" }>;
+type Metadata = Extract<Content, { type: "reasoning" }>["providerMetadata"];
+
+function withMetadata(part: GrowingPart, metadata: Metadata): GrowingPart {
+  if (metadata !== undefined) part.providerMetadata = metadata;
+  return part;
+}

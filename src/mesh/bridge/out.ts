@@ -1,0 +1,110 @@
+/** Decisions G3. MAIL to `name@alias` is signed and delivered to that member of the mesh swarm behind the alias. */
+import type { Carriage, Carrier, OutgoingMail } from "../../engine/carrier.js";
+import type { RowWrite } from "../../engine/ports.js";
+import { parseAgentAddress } from "../../mail/address.js";
+import { recipientsOf } from "../../mail/render.js";
+import type { Outgoing } from "../core.js";
+import { isUuid } from "../message/check.js";
+import { derivedUuid, type MeshNode } from "../node.js";
+import type { MeshReads, SentMessage } from "../queue.js";
+import { writeOrigin } from "./origin.js";
+
+interface Addressed {
+  readonly name: string;
+  readonly messageId: string;
+}
+
+export class MeshCarrier implements Carrier {
+  readonly #node: MeshNode;
+  readonly #reads: MeshReads;
+
+  constructor(node: MeshNode, reads: MeshReads) {
+    this.#node = node;
+    this.#reads = reads;
+  }
+
+  owns(swarm: string): boolean {
+    return this.#node.byAlias(swarm) !== undefined;
+  }
+
+  /** Durable with the mail itself. The id follows from the mail's, so the same mail is the same message again. */
+  rows(mail: OutgoingMail): readonly RowWrite[] {
+    const swarm = this.#node.byAlias(mail.swarm);
+    if (swarm === undefined) return [];
+    return addressed(mail).flatMap(({ name, messageId }) => {
+      const member = swarm.members.get(name);
+      if (member === undefined || name === this.#node.id) return [];
+      return this.#node.core.outgoingRows(swarm.id, {
+        ...outgoing(mail, messageId),
+        recipient: name,
+        to: [member],
+      }).rows;
+    });
+  }
+
+  async send(mail: OutgoingMail): Promise<Carriage> {
+    const swarm = this.#node.byAlias(mail.swarm);
+    if (swarm === undefined) return refused(`the swarm ${mail.swarm} is not known any more`);
+    const targets = addressed(mail);
+    const unknown = targets.find(({ name }) => !swarm.members.has(name) || name === this.#node.id);
+    if (unknown !== undefined) return refused(`${unknown.name} is not a member of ${mail.swarm}`);
+    this.#node.wake();
+    const ends = await Promise.all(targets.map(({ messageId }) => this.#end(messageId)));
+    const failed = ends.find(({ status }) => status === "failed");
+    return failed === undefined ? { accepted: true } : refused(failed.error ?? "it was not delivered");
+  }
+
+  /** What became of a message: known already, or to be waited for. */
+  #end(messageId: string): Promise<SentMessage> {
+    return new Promise((resolve, reject) => {
+      const look = async (): Promise<void> => {
+        const [sent] = await this.#reads.sentById(messageId);
+        if (sent === undefined || sent.status === "sent") return;
+        unsubscribe();
+        resolve(sent);
+      };
+      const unsubscribe = this.#node.onSettled((settled) => {
+        if (settled === messageId) look().catch(reject);
+      });
+      look().catch(reject);
+    });
+  }
+}
+
+function addressed(mail: OutgoingMail): Addressed[] {
+  return recipientsOf(mail.message).flatMap(({ address_type, address }) => {
+    const { name, swarm } = parseAgentAddress(address);
+    if (address_type !== "agent" || swarm !== mail.swarm) return [];
+    return [{ name, messageId: derivedUuid(`${mail.task.key}/${mail.message.id}/${address}`) }];
+  });
+}
+
+function outgoing(mail: OutgoingMail, messageId: string): Omit<Outgoing, "recipient" | "to"> {
+  const { message, msg_type, id } = mail.message;
+  const { id: taskId, owner, contributors } = mail.task;
+  const requestId = "request_id" in message ? message.request_id : id;
+  return {
+    messageId,
+    type: "message",
+    // A message of the mesh has no subject, and must not be empty.
+    content: message.body === "" ? message.subject : message.body,
+    extras: {
+      thread_id: isUuid(taskId) ? taskId : derivedUuid(`thread/${mail.task.key}`),
+      metadata: { subject: message.subject.slice(0, 256), msg_type },
+    },
+    origin: writeOrigin({
+      taskId,
+      owner,
+      contributors: [...contributors],
+      instance: mail.instance,
+      agent: message.sender.address,
+      requestId,
+      subject: message.subject,
+    }),
+    unbounded: true,
+  };
+}
+
+function refused(reason: string): Carriage {
+  return { accepted: false, reason };
+}

@@ -1,0 +1,107 @@
+/** Takes parcels out of the outbox: signs, sends, and turns the answer into an outcome. */
+import type { Batch } from "../engine/ports.js";
+import { type BackoffPolicy, NetError } from "../net/index.js";
+import {
+  type Attempt,
+  type AttemptResult,
+  Dispatcher,
+  type Final,
+  type StoredItem,
+} from "../outbox/index.js";
+import { MESH_QUEUE, type MeshCore, type Parcel } from "./core.js";
+import { completeTransfer } from "./membership/operations.js";
+import { signDraft } from "./message/build.js";
+import { createPeers } from "./peers.js";
+import type { MeshRowWrite } from "./writes.js";
+
+const BACKOFF: BackoffPolicy = { base: 1_000, factor: 2, cap: 600_000, jitter: 0.25 };
+/** Statuses that say "not now". */
+const LATER = new Set([408, 425, 429, 500, 502, 503, 504]);
+
+export function createDelivery(core: MeshCore): Dispatcher {
+  const { store, clock, report, random } = core.parts;
+  return new Dispatcher(
+    { store, reads: store.outbox, clock, report, ...(random !== undefined && { random }) },
+    {
+      queue: MESH_QUEUE,
+      backoff: BACKOFF,
+      handler: (attempt) => deliver(core, attempt),
+      settle: (item, final) => settle(core, item, final),
+      finished: (item, final) => afterwards(core, item, final),
+    },
+  );
+}
+
+export function parcelOf(item: StoredItem): Parcel {
+  // Our own writing, checked by the compiler where it was made.
+  return JSON.parse(item.payload);
+}
+
+async function deliver(core: MeshCore, { item, signal }: Attempt): Promise<AttemptResult> {
+  const { identity, http, options } = core.parts;
+  const parcel = parcelOf(item);
+  const { draft, recipientId } = parcel;
+  // A member that moved is called where it is now; one that is no longer a member where it was.
+  const member = core.view.swarms.get(draft.swarm_id)?.members.get(recipientId);
+  const endpoint = member?.endpoint ?? parcel.endpoint;
+  const signedAt = core.now - parcel.sentAt < options.resignAfter ? parcel.sentAt : core.now;
+  const message = parcel.signed ?? signDraft(draft, { ...identity, pair: core.pair }, signedAt);
+  try {
+    const peers = createPeers(http, core.id, () => core.now);
+    const answer = await peers.post(endpoint, "message", message, signal);
+    if (answer.status === 200 || answer.status === 202) return { kind: "delivered" };
+    if (LATER.has(answer.status)) {
+      const after = answer.retryAfter;
+      return {
+        kind: "retry",
+        reason: answer.complaint,
+        answered: true,
+        ...(after !== undefined && { after }),
+      };
+    }
+    // A lifecycle message may have overtaken the one that gives it authority (a new master's first kick, say).
+    const early = draft.type === "system" && (answer.status === 403 || answer.status === 404);
+    if (early && core.now - parcel.sentAt < options.lifecyclePatience) {
+      return { kind: "retry", reason: answer.complaint, answered: true };
+    }
+    return { kind: "refused", reason: answer.complaint };
+  } catch (error) {
+    if (!(error instanceof NetError) || error.code === "aborted") throw error;
+    const hopeless = ["invalid_url", "insecure_url", "blocked_address"].includes(error.code);
+    return hopeless ? { kind: "refused", reason: error.message } : { kind: "retry", reason: error.message };
+  }
+}
+
+function settle(core: MeshCore, item: StoredItem, final: Final): Batch {
+  const { draft, recipientId, completes } = parcelOf(item);
+  const mark: MeshRowWrite = {
+    kind: "mesh.sent.mark",
+    messageId: draft.message_id,
+    recipientId,
+    status: final.outcome === "delivered" ? "delivered" : "failed",
+    at: final.at,
+    ...(final.reason !== undefined && { error: final.reason }),
+  };
+  if (completes === undefined || final.outcome !== "delivered") return { appends: [], rows: [mark] };
+  const completed = completeTransfer(core.view, draft.swarm_id, core.id, completes.transferTo);
+  const sends = (completed?.announcements ?? []).flatMap(
+    (one) => core.outgoingRows(draft.swarm_id, one).rows,
+  );
+  return { appends: [], rows: [mark, ...(completed?.writes ?? []), ...sends] };
+}
+
+function afterwards(core: MeshCore, item: StoredItem, final: Final): void {
+  const { draft, recipientId, completes } = parcelOf(item);
+  if (completes !== undefined && final.outcome === "delivered") {
+    const completed = completeTransfer(core.view, draft.swarm_id, core.id, completes.transferTo);
+    core.follow(completed?.writes ?? []);
+    core.onOutgoing();
+    if (completed?.event !== undefined) void core.note(draft.swarm_id, completed.event);
+  }
+  core.onSettled(draft.message_id);
+  if (final.outcome === "delivered") return;
+  core.parts.report({
+    code: "mesh_undelivered",
+    message: `message ${draft.message_id} to ${recipientId} was not delivered: ${final.reason ?? final.outcome}`,
+  });
+}

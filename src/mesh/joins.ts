@@ -1,0 +1,347 @@
+/** Joining: at the master who is asked, and at the agent who asks. */
+import { RowConflictError } from "../engine/ports.js";
+import { NetError } from "../net/index.js";
+import type { MeshCore } from "./core.js";
+import { MeshError, type Refusal, refuse } from "./errors.js";
+import { checkAgentId } from "./identity/agent-id.js";
+import { parsePublicKey } from "./identity/keys.js";
+import { checkInviteTime, readInvite } from "./invite/token.js";
+import { parseInviteUrl } from "./invite/url.js";
+import { decideJoin, type JoinDecision, type JoinRequest } from "./membership/join.js";
+import { announceJoin, recordOf } from "./membership/operations.js";
+import { decideSync } from "./membership/sync.js";
+import type { Member, Swarm, SwarmRecord } from "./membership/types.js";
+import { isUuid } from "./message/check.js";
+import { checkEndpoint, sameEndpoint } from "./message/endpoint.js";
+import { isRecord } from "./message/extras.js";
+import { ASP_VERSION } from "./message/types.js";
+import { createPeers, type PeerAnswer } from "./peers.js";
+import { signFields, verifySignature } from "./signature.js";
+import { formatTime, parseCanonicalTime, parseTime } from "./time.js";
+import type { ViewWrite } from "./writes.js";
+
+export type JoinReception =
+  | { readonly refusal: Refusal }
+  | { readonly kind: "accepted"; readonly body: Readonly<Record<string, unknown>> }
+  | { readonly kind: "pending"; readonly body: Readonly<Record<string, unknown>> };
+
+/** POST /swarm/join. The answer does not wait for anybody but the store. */
+export async function receiveJoin(core: MeshCore, value: unknown): Promise<JoinReception> {
+  const request = readJoinRequest(core, value);
+  if ("refusal" in request) return request;
+  const swarmId = request.invite.claims.swarmId;
+  const decide = (): JoinDecision => decideJoin(request, core.view.swarms.get(swarmId), core.id, core.now);
+  const first = decide();
+  if ("refusal" in first) return first;
+  if (first.kind !== "member" && !request.proven) {
+    const imposter = await checkJoiner(core, request);
+    if (imposter !== undefined) return { refusal: imposter };
+  }
+  return core.exclusive(async () => {
+    const decision = decide();
+    if ("refusal" in decision) return decision;
+    try {
+      return await admit(core, decision);
+    } catch (error) {
+      // Behind the decision stands the store's own count.
+      if (!(error instanceof RowConflictError) || error.kind !== "mesh.invite.use") throw error;
+      return refuse("TOKEN_EXHAUSTED", "token_exhausted", "the invite has been used as often as it may be");
+    }
+  });
+}
+
+async function admit(
+  core: MeshCore,
+  decision: Exclude<JoinDecision, { readonly refusal: Refusal }>,
+): Promise<JoinReception> {
+  const { swarm } = decision;
+  switch (decision.kind) {
+    case "member":
+      return { kind: "accepted", body: joinAnswer(swarm, [...swarm.members.values()]) };
+    case "pending":
+      if (decision.writes.length > 0) await core.commit(decision.writes, swarm.id);
+      return {
+        kind: "pending",
+        body: { status: "pending", swarm_id: swarm.id, message: "The master has to approve the request." },
+      };
+    case "admitted": {
+      const members = [...swarm.members.values(), decision.member];
+      await core.commit(decision.writes, swarm.id, [announceJoin(swarm, decision.member)]);
+      const { agentId } = decision.member;
+      await core.note(swarm.id, { action: "member_joined", agentId, initiatedBy: core.id });
+      return { kind: "accepted", body: joinAnswer(swarm, members) };
+    }
+    default:
+      return decision satisfies never;
+  }
+}
+
+/** The seed's fields, `swarm_name` because the reference cannot do without it, and what makes a full record. */
+function joinAnswer(swarm: Swarm, members: readonly Member[]): Readonly<Record<string, unknown>> {
+  return {
+    status: "accepted",
+    swarm_id: swarm.id,
+    swarm_name: swarm.name,
+    members: members.map(({ agentId, endpoint, publicKey, joinedAt }) => ({
+      agent_id: agentId,
+      endpoint,
+      public_key: publicKey,
+      joined_at: formatTime(joinedAt),
+    })),
+    name: swarm.name,
+    settings: {
+      allow_member_invite: swarm.settings.allowMemberInvite,
+      require_approval: swarm.settings.requireApproval,
+    },
+  };
+}
+
+function readJoinRequest(core: MeshCore, value: unknown): JoinRequest | { readonly refusal: Refusal } {
+  const bad = (message: string): { readonly refusal: Refusal } =>
+    refuse("INVALID_FORMAT", "invalid_format", message);
+  if (!isRecord(value)) return bad("the body must be a JSON object");
+  const { type, action, invite_token, sender } = value;
+  if (type !== "system" || action !== "join_request")
+    return bad("type and action must be system, join_request");
+  if (typeof invite_token !== "string") return bad("invite_token must be a string");
+  if (!isRecord(sender)) return bad("sender must be an object");
+  const { agent_id, endpoint, public_key } = sender;
+  if (typeof agent_id !== "string") return bad("sender.agent_id must be a string");
+  const wrongId = checkAgentId(agent_id);
+  if (wrongId !== undefined) return bad(`sender.agent_id ${wrongId}`);
+  if (typeof endpoint !== "string") return bad("sender.endpoint must be a string");
+  const wrongEndpoint = checkEndpoint(endpoint);
+  if (wrongEndpoint !== undefined) return bad(`sender.endpoint ${wrongEndpoint}`);
+  const key = parsePublicKey(typeof public_key === "string" ? public_key : "");
+  if ("reason" in key) return bad(`sender.public_key ${key.reason}`);
+  const reading = readInvite(invite_token);
+  if ("refusal" in reading) return reading;
+  const { invite } = reading;
+  const { message_id, timestamp, signature } = value;
+  if (signature === undefined)
+    return { invite, agentId: agent_id, endpoint, publicKey: key.key.text, proven: false };
+
+  // Ours: a join that is signed shows that the joiner has the key it comes with.
+  if (typeof message_id !== "string" || typeof timestamp !== "string" || typeof signature !== "string") {
+    return bad("a signed join needs message_id, timestamp and signature as strings");
+  }
+  const at = isUuid(message_id) ? parseCanonicalTime(timestamp) : undefined;
+  const { ahead } = core.parts.options.freshness;
+  if (at === undefined || Math.abs(at - core.now) > ahead)
+    return bad("the timestamp of the join is not fresh");
+  const fields = joinFields(message_id, timestamp, invite.claims.swarmId, core.id, invite_token);
+  if (verifySignature(fields, signature, key.key) !== "valid") {
+    return refuse(
+      "INVALID_SIGNATURE",
+      "invalid_signature",
+      "the join is not signed with the key it comes with",
+    );
+  }
+  return { invite, agentId: agent_id, endpoint, publicKey: key.key.text, proven: true };
+}
+
+/** What the joiner signs. No message has such a content, because messages of type system hold a JSON object. */
+function joinFields(message_id: string, timestamp: string, swarm_id: string, master: string, token: string) {
+  return {
+    message_id,
+    timestamp,
+    swarm_id,
+    recipient: master,
+    type: "system",
+    content: `join_request ${token}`,
+  };
+}
+
+/** Whether the endpoint that wants to join is the agent it says it is. */
+async function checkJoiner(
+  core: MeshCore,
+  { agentId, endpoint, publicKey }: JoinRequest,
+): Promise<Refusal | undefined> {
+  const { checkJoiners } = core.parts.options;
+  if (checkJoiners === "off") return undefined;
+  const info = await createPeers(core.parts.http, core.id, () => core.now).info(endpoint, agentId);
+  if ("publicKey" in info) {
+    if (info.publicKey === publicKey) return undefined;
+    return refuse("NOT_AUTHORIZED", "imposter", "the endpoint shows another key").refusal;
+  }
+  if (info.unreachable && checkJoiners === "if_reachable") return undefined;
+  return refuse(
+    "NOT_AUTHORIZED",
+    "endpoint_unconfirmed",
+    `the endpoint could not be confirmed: ${info.reason}`,
+  ).refusal;
+}
+
+export interface JoinedSwarm {
+  readonly swarm: SwarmRecord;
+  readonly members: readonly Member[];
+  readonly token: string;
+}
+
+/**
+ * Joins by an invite URL. What the master answers is checked against the invite, and the invite, now that the
+ * master's key is known, against its signature; if anything does not fit, nothing is kept.
+ * @throws MeshError
+ */
+export async function joinSwarm(core: MeshCore, inviteUrl: string, alias: string): Promise<JoinedSwarm> {
+  const { token, invite } = parseInviteUrl(inviteUrl);
+  const { claims } = invite;
+  const expired = checkInviteTime(claims, core.now);
+  if (expired !== undefined) throw new MeshError("invalid_invite", expired.message);
+  core.joining.add(claims.swarmId);
+  try {
+    const answer = await askToJoin(core, claims.endpoint, claims.master, claims.swarmId, token);
+    const list = readJoinAnswer(answer, claims.swarmId);
+    const master = list.members.find(({ agentId }) => agentId === claims.master);
+    const masterKey = master === undefined ? undefined : core.keyOf(master.publicKey);
+    if (master === undefined || masterKey === undefined || !sameEndpoint(master.endpoint, claims.endpoint)) {
+      throw new MeshError("join_refused", "the answer does not name the invite's master: nothing was kept");
+    }
+    const signer =
+      claims.issuer === undefined ? master : list.members.find((one) => one.agentId === claims.issuer);
+    const signerKey = signer === undefined ? undefined : core.keyOf(signer.publicKey);
+    if (signerKey === undefined || !invite.signedBy(signerKey)) {
+      throw new MeshError("join_refused", "the invite was not signed by its master: nothing was kept");
+    }
+    const ours = list.members.find(({ agentId }) => agentId === core.id);
+    if (ours?.publicKey !== core.pair.publicKey.text) {
+      throw new MeshError(
+        "join_refused",
+        "the answer does not list this agent with its key: nothing was kept",
+      );
+    }
+    const swarm: SwarmRecord = {
+      id: claims.swarmId,
+      name: list.name,
+      master: claims.master,
+      joinedAt: core.now,
+      settings: list.settings ?? { allowMemberInvite: false, requireApproval: false },
+      alias,
+    };
+    await core.exclusive(() => core.commit(recordWrites(core, swarm, list.members), swarm.id));
+    return { swarm, members: list.members, token };
+  } finally {
+    core.joining.delete(claims.swarmId);
+  }
+}
+
+function recordWrites(core: MeshCore, swarm: SwarmRecord, members: readonly Member[]): ViewWrite[] {
+  const known = core.view.swarms.get(swarm.id);
+  const record = known === undefined ? swarm : { ...recordOf(known), master: swarm.master, name: swarm.name };
+  return [
+    { kind: "mesh.swarm.put", swarm: record },
+    ...members.map((member): ViewWrite => ({ kind: "mesh.member.put", swarmId: swarm.id, member })),
+  ];
+}
+
+/** Brings a swarm's member list up to what its master says. Works with every master: it is the same join again. */
+export async function syncSwarm(core: MeshCore, swarmId: string, token: string): Promise<readonly string[]> {
+  const swarm = core.view.swarms.get(swarmId);
+  const master = swarm?.members.get(swarm.master);
+  if (master === undefined || master.agentId === core.id) return [];
+  const answer = await askToJoin(core, master.endpoint, master.agentId, swarmId, token);
+  const list = readJoinAnswer(answer, swarmId);
+  return core.exclusive(async () => {
+    const current = core.view.swarms.get(swarmId);
+    if (current === undefined || current.master !== master.agentId) return [];
+    const { writes, conflicts } = decideSync(current, core.id, list);
+    if (writes.length > 0) await core.commit(writes, swarmId);
+    for (const agentId of conflicts) {
+      core.parts.report({
+        code: "mesh_key_conflict",
+        message: `the master of ${current.name} names another key of ${agentId} than the one known here`,
+      });
+    }
+    return conflicts;
+  });
+}
+
+async function askToJoin(
+  core: MeshCore,
+  endpoint: string,
+  master: string,
+  swarmId: string,
+  token: string,
+): Promise<PeerAnswer> {
+  const message_id = core.parts.ids.uuid();
+  const timestamp = formatTime(core.now);
+  const { agentId, endpoint: ownEndpoint } = core.parts.identity;
+  const body = {
+    type: "system",
+    action: "join_request",
+    invite_token: token,
+    sender: { agent_id: agentId, endpoint: ownEndpoint, public_key: core.pair.publicKey.text },
+    protocol_version: ASP_VERSION,
+    message_id,
+    timestamp,
+    signature: signFields(joinFields(message_id, timestamp, swarmId, master, token), core.pair),
+  };
+  try {
+    const answer = await createPeers(core.parts.http, core.id, () => core.now).post(endpoint, "join", body);
+    if (answer.status === 200) return answer;
+    if (answer.status === 202) {
+      throw new MeshError(
+        "pending",
+        "the master has to approve the request: ask again with the same invite later",
+      );
+    }
+    throw new MeshError("join_refused", `the master refused: ${answer.complaint}`, {
+      details: { status: answer.status },
+    });
+  } catch (error) {
+    if (!(error instanceof NetError)) throw error;
+    throw new MeshError("peer_unreachable", `the master cannot be reached: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+interface ReadList {
+  readonly name: string;
+  readonly members: readonly Member[];
+  readonly settings?: SwarmRecord["settings"];
+}
+
+/** @throws MeshError when the answer of the master makes no sense. */
+function readJoinAnswer({ value }: PeerAnswer, swarmId: string): ReadList {
+  const nonsense = (why: string): MeshError => new MeshError("join_refused", `the master's answer ${why}`);
+  if (!isRecord(value)) throw nonsense("is not a JSON object");
+  if (typeof value.swarm_id === "string" && value.swarm_id.toLowerCase() !== swarmId) {
+    throw nonsense("is about another swarm");
+  }
+  const name = [value.swarm_name, value.name].find((one) => typeof one === "string" && one !== "");
+  if (!Array.isArray(value.members) || value.members.length === 0 || value.members.length > 10_000) {
+    throw nonsense("lists no members");
+  }
+  const members = value.members.map((one: unknown): Member => {
+    if (!isRecord(one) || typeof one.agent_id !== "string" || typeof one.endpoint !== "string") {
+      throw nonsense("lists a member without agent_id or endpoint");
+    }
+    const key = parsePublicKey(typeof one.public_key === "string" ? one.public_key : "");
+    if (
+      checkAgentId(one.agent_id) !== undefined ||
+      checkEndpoint(one.endpoint) !== undefined ||
+      "reason" in key
+    ) {
+      throw nonsense("lists a member with an invalid agent_id, endpoint or key");
+    }
+    const joinedAt = typeof one.joined_at === "string" ? parseTime(one.joined_at) : undefined;
+    return {
+      agentId: one.agent_id,
+      endpoint: one.endpoint,
+      publicKey: key.key.text,
+      joinedAt: joinedAt ?? 0,
+    };
+  });
+  const { settings } = value;
+  return {
+    name: typeof name === "string" ? name : swarmId,
+    members,
+    ...(isRecord(settings) && {
+      settings: {
+        allowMemberInvite: settings.allow_member_invite === true,
+        requireApproval: settings.require_approval === true,
+      },
+    }),
+  };
+}

@@ -1,0 +1,60 @@
+/**
+ * ASP: Key Refresh. Keys are pinned to members. A fetch goes to the endpoint that the member registered, never to one
+ * that a message names, and only for members, so a stranger can neither steer nor cause it.
+ */
+import type { MeshCore } from "./core.js";
+import type { Member } from "./membership/types.js";
+import { createPeers } from "./peers.js";
+import type { MeshRowWrite } from "./writes.js";
+
+export class KeyRefresh {
+  readonly #core: MeshCore;
+  readonly #lastFetch = new Map<string, number>();
+
+  constructor(core: MeshCore) {
+    this.#core = core;
+  }
+
+  /** Another key than the pinned one, if the member's endpoint shows one now. At most one fetch per agent and pause. */
+  async changedKey(member: Member): Promise<string | undefined> {
+    const { keyPolicy } = this.#core.parts.options;
+    if (keyPolicy === "pin") return undefined;
+    const fetched = await this.#fetch(member);
+    return fetched === undefined || fetched === member.publicKey ? undefined : fetched;
+  }
+
+  /** In the background, when what we know is older than its time to live. A changed key is reported, not taken. */
+  refreshIfStale(member: Member): void {
+    const { options, report } = this.#core.parts;
+    const cached = this.#core.view.keys.get(member.agentId);
+    const age = this.#core.now - (cached?.fetchedAt ?? member.joinedAt);
+    if (age < options.keyTtl) return;
+    void this.#fetch(member).then(
+      async (fetched) => {
+        if (fetched === undefined) return;
+        if (fetched === member.publicKey) return this.#remember(member);
+        report({
+          code: "mesh_key_changed",
+          message: `${member.agentId} shows another key at ${member.endpoint} than the one it joined with`,
+        });
+      },
+      (cause: unknown) => report({ code: "mesh_key_fetch", message: `no key of ${member.agentId}`, cause }),
+    );
+  }
+
+  async #fetch({ agentId, endpoint }: Member): Promise<string | undefined> {
+    const { http, options } = this.#core.parts;
+    const now = this.#core.now;
+    if (now - (this.#lastFetch.get(agentId) ?? Number.NEGATIVE_INFINITY) < options.keyRefreshPause)
+      return undefined;
+    this.#lastFetch.set(agentId, now);
+    const info = await createPeers(http, this.#core.id, () => this.#core.now).info(endpoint, agentId);
+    return "publicKey" in info ? info.publicKey : undefined;
+  }
+
+  async #remember({ agentId, endpoint, publicKey }: Member): Promise<void> {
+    const key = { agentId, publicKey, fetchedAt: this.#core.now, endpoint };
+    const write: MeshRowWrite = { kind: "mesh.key.put", key };
+    await this.#core.commit([write], "");
+  }
+}

@@ -1,0 +1,70 @@
+/** Makes messages that every peer can digest: canonical time, no nulls, normal priority left out. */
+import { MeshError } from "../errors.js";
+import type { KeyPair } from "../identity/keys.js";
+import { signFields } from "../signature.js";
+import { formatTime, parseTime } from "../time.js";
+import { checkContent, isUuid } from "./check.js";
+import { type Problem, readAttachments, readMetadata, readReferences } from "./extras.js";
+import { ASP_VERSION, type MeshMessage, type MessageExtras, type MessageType } from "./types.js";
+
+/** A message before it is signed. Kept in the outbox, because the signature may have to be made anew. */
+export interface Draft {
+  readonly message_id: string;
+  readonly swarm_id: string;
+  readonly recipient: string;
+  readonly type: MessageType;
+  readonly content: string;
+  readonly extras?: MessageExtras;
+}
+
+/** @throws MeshError naming every field that is wrong. */
+export function checkDraft({ content, extras = {} }: Draft): void {
+  const problems: Problem[] = [];
+  const wrong = checkContent(content);
+  if (wrong !== undefined) problems.push({ path: "content", message: wrong });
+  for (const name of ["in_reply_to", "thread_id"] as const) {
+    const id = extras[name];
+    if (id !== undefined && !isUuid(id)) problems.push({ path: name, message: "must be a UUID" });
+  }
+  if (extras.expires_at !== undefined && parseTime(extras.expires_at) === undefined) {
+    problems.push({ path: "expires_at", message: "must be an ISO 8601 time" });
+  }
+  readReferences(extras.references, "sending", problems);
+  readAttachments(extras.attachments, problems);
+  readMetadata(extras.metadata, problems);
+  if (problems.length === 0) return;
+  const list = problems.map(({ path, message }) => `${path} ${message}`).join("; ");
+  throw new MeshError("invalid_message", `the message cannot be sent: ${list}`, { details: { problems } });
+}
+
+export interface Signer {
+  readonly agentId: string;
+  readonly endpoint: string;
+  readonly pair: KeyPair;
+}
+
+/** Fields in the order in which the reference writes them; the same draft, time and key give the same bytes. */
+export function signDraft(draft: Draft, { agentId, endpoint, pair }: Signer, at: number): MeshMessage {
+  const { message_id, swarm_id, recipient, type, content, extras = {} } = draft;
+  const timestamp = formatTime(at);
+  const signature = signFields({ message_id, timestamp, swarm_id, recipient, type, content }, pair);
+  const { in_reply_to, thread_id, priority, expires_at, attachments, references, metadata } = extras;
+  return {
+    protocol_version: ASP_VERSION,
+    message_id,
+    timestamp,
+    sender: { agent_id: agentId, endpoint },
+    recipient,
+    swarm_id,
+    type,
+    content,
+    signature,
+    ...(in_reply_to !== undefined && { in_reply_to }),
+    ...(thread_id !== undefined && { thread_id }),
+    ...(priority !== undefined && priority !== "normal" && { priority }),
+    ...(expires_at !== undefined && { expires_at }),
+    ...(attachments !== undefined && attachments.length > 0 && { attachments }),
+    ...(references !== undefined && references.length > 0 && { references }),
+    ...(metadata !== undefined && { metadata }),
+  };
+}

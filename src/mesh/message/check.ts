@@ -1,0 +1,167 @@
+/** Reads a message from the wire: every field checked once, problems named by path, ids in lower case. */
+import { checkAgentId } from "../identity/agent-id.js";
+import { decodeBase64 } from "../identity/base64.js";
+import { parseCanonicalTime, parseTime } from "../time.js";
+import { checkEndpoint } from "./endpoint.js";
+import { isRecord, type Problem, readAttachments, readMetadata, readReferences } from "./extras.js";
+import {
+  ASP_VERSION,
+  LIMITS,
+  MESSAGE_TYPES,
+  type MeshMessage,
+  type MessageExtras,
+  type MessageType,
+  PRIORITIES,
+  type Priority,
+} from "./types.js";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+const VERSION = /^(\d{1,9})\.\d{1,9}\.\d{1,9}$/u;
+
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
+/** ASP: Versioning. Same major, else why not. */
+export function checkVersion(text: string): string | undefined {
+  const major = VERSION.exec(text)?.[1];
+  if (major === undefined) return "must be a semantic version such as 0.1.0";
+  return Number(major) === Number(ASP_VERSION.split(".")[0])
+    ? undefined
+    : `${text} is another major version than ${ASP_VERSION}`;
+}
+
+/** Code points, because that is what the reference counts. */
+export function tooLong(text: string, limit: number): boolean {
+  if (text.length <= limit) return false;
+  if (text.length > 2 * limit) return true;
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count > limit;
+}
+
+export type CheckedMessage = { readonly message: MeshMessage } | { readonly problems: readonly Problem[] };
+
+export function checkMessage(value: unknown): CheckedMessage {
+  if (!isRecord(value)) return { problems: [{ path: "", message: "must be a JSON object" }] };
+  const problems: Problem[] = [];
+  const add = (path: string, message: string | undefined): void => {
+    if (message !== undefined) problems.push({ path, message });
+  };
+  const text = (name: string, check: (text: string) => string | undefined): string => {
+    const field = value[name];
+    if (typeof field !== "string") {
+      add(name, field === undefined ? "is required" : "must be a string");
+      return "";
+    }
+    add(name, check(field));
+    return field;
+  };
+
+  const protocol_version = text("protocol_version", checkVersion);
+  const message_id = text("message_id", checkUuid).toLowerCase();
+  const timestamp = text("timestamp", (time) =>
+    parseCanonicalTime(time) === undefined ? "must look like 2026-02-05T14:30:00.000Z" : undefined,
+  );
+  const sender = readSender(value.sender, add);
+  const recipient = text("recipient", (id) => (id === "broadcast" ? undefined : checkAgentId(id)));
+  const swarm_id = text("swarm_id", checkUuid).toLowerCase();
+  const type = text("type", (name) => oneOf(MESSAGE_TYPES, name));
+  const content = text("content", checkContent);
+  const signature = text("signature", (base64) =>
+    decodeBase64(base64)?.length === 64 ? undefined : "must be base64 of 64 bytes",
+  );
+  const extras = readExtras(value, add, problems);
+  if (problems.length > 0) return { problems };
+  return {
+    message: {
+      protocol_version,
+      message_id,
+      timestamp,
+      sender,
+      recipient,
+      swarm_id,
+      type: pick<MessageType>(MESSAGE_TYPES, type) ?? "message",
+      content,
+      signature,
+      ...extras,
+    },
+  };
+}
+
+export function checkContent(content: string): string | undefined {
+  if (tooLong(content, LIMITS.contentCharacters)) {
+    return `must not be longer than ${LIMITS.contentCharacters} characters`;
+  }
+  // It could not be encoded, so each side would sign other bytes.
+  return LONE_SURROGATE.test(content) ? "must not hold a lone surrogate" : undefined;
+}
+
+function readSender(
+  value: unknown,
+  add: (path: string, message: string | undefined) => void,
+): MeshMessage["sender"] {
+  const none = { agent_id: "", endpoint: "" };
+  if (!isRecord(value)) {
+    add("sender", value === undefined ? "is required" : "must be an object");
+    return none;
+  }
+  const { agent_id, endpoint } = value;
+  if (typeof agent_id === "string") add("sender.agent_id", checkAgentId(agent_id));
+  else add("sender.agent_id", "must be a string");
+  if (typeof endpoint === "string") add("sender.endpoint", checkEndpoint(endpoint));
+  else add("sender.endpoint", "must be a string");
+  return typeof agent_id === "string" && typeof endpoint === "string" ? { agent_id, endpoint } : none;
+}
+
+/** Null counts as absent: some send it. */
+function readExtras(
+  value: Readonly<Record<string, unknown>>,
+  add: (path: string, message: string | undefined) => void,
+  problems: Problem[],
+): MessageExtras {
+  const optional = (name: string, check: (text: string) => string | undefined): string | undefined => {
+    const field = value[name] ?? undefined;
+    if (field === undefined) return undefined;
+    if (typeof field === "string") {
+      add(name, check(field));
+      return field;
+    }
+    add(name, "must be a string or null");
+    return undefined;
+  };
+  const in_reply_to = optional("in_reply_to", checkUuid)?.toLowerCase();
+  const thread_id = optional("thread_id", checkUuid)?.toLowerCase();
+  const priority = pick<Priority>(
+    PRIORITIES,
+    optional("priority", (name) => oneOf(PRIORITIES, name)),
+  );
+  const expires_at = optional("expires_at", (time) =>
+    parseTime(time) === undefined ? "must be an ISO 8601 time" : undefined,
+  );
+  const attachments = readAttachments(value.attachments, problems);
+  const references = readReferences(value.references, "receiving", problems);
+  const metadata = readMetadata(value.metadata, problems);
+  return {
+    ...(in_reply_to !== undefined && { in_reply_to }),
+    ...(thread_id !== undefined && { thread_id }),
+    ...(priority !== undefined && { priority }),
+    ...(expires_at !== undefined && { expires_at }),
+    ...(attachments !== undefined && { attachments }),
+    ...(references !== undefined && { references }),
+    ...(metadata !== undefined && { metadata }),
+  };
+}
+
+function checkUuid(text: string): string | undefined {
+  return isUuid(text) ? undefined : "must be a UUID";
+}
+
+function oneOf(words: readonly string[], word: string): string | undefined {
+  return words.includes(word) ? undefined : `must be one of ${words.join(", ")}`;
+}
+
+function pick<Word extends string>(words: readonly Word[], word: string | undefined): Word | undefined {
+  return words.find((known) => known === word);
+}

@@ -1,0 +1,224 @@
+/** The way in: everything that is asked of a message before it counts, in the order that gives least away. */
+import { RowConflictError } from "../engine/ports.js";
+import type { MeshCore } from "./core.js";
+import { type Refusal, refuse } from "./errors.js";
+import type { KeyRefresh } from "./key-refresh.js";
+import type { RateLimiter, Standing } from "./limits.js";
+import { admitMessage, checkFreshness, isMuted } from "./membership/admit.js";
+import { decideLifecycle, type LifecycleDecision } from "./membership/lifecycle.js";
+import type { Member, Swarm } from "./membership/types.js";
+import { checkMessage, checkVersion } from "./message/check.js";
+import type { MeshMessage } from "./message/types.js";
+import { createPeers } from "./peers.js";
+import { type QueuedMessage, queueKey } from "./queue.js";
+import { verifySignature } from "./signature.js";
+import type { MeshRowWrite, ViewWrite } from "./writes.js";
+
+export interface IncomingHeaders {
+  readonly agentId?: string;
+  readonly protocol?: string;
+}
+
+export type Reception =
+  | { readonly refusal: Refusal; readonly standing?: Standing }
+  | {
+      readonly message: MeshMessage;
+      /** What became of it. The sender is told `queued` in every case. */
+      readonly fate: "queued" | "duplicate" | "muted";
+      readonly standing: Standing;
+    };
+
+export interface ReceiverParts {
+  readonly core: MeshCore;
+  readonly keys: KeyRefresh;
+  readonly senders: RateLimiter;
+  readonly swarms: RateLimiter;
+  /** Asks the master who is in; `false` if it was asked lately or cannot be. */
+  readonly sync: (swarmId: string) => Promise<boolean>;
+}
+
+export async function receiveMessage(
+  parts: ReceiverParts,
+  value: unknown,
+  headers: IncomingHeaders = {},
+): Promise<Reception> {
+  const { core } = parts;
+  const checked = checkMessage(value);
+  if ("problems" in checked) {
+    const [first] = checked.problems;
+    return refuse("INVALID_FORMAT", "invalid_format", `${first?.path} ${first?.message}`.trim(), {
+      details: { problems: checked.problems },
+    });
+  }
+  const { message } = checked;
+  const contradiction = checkHeaders(message, headers);
+  if (contradiction !== undefined) return { refusal: contradiction };
+
+  let admission = admitMessage(message, core.id, core.view, core.joining);
+  if ("refusal" in admission && admission.refusal.reason === "not_a_member") {
+    // Somebody may have joined without our having heard of it.
+    if (await parts.sync(message.swarm_id)) {
+      admission = admitMessage(message, core.id, core.view, core.joining);
+    }
+  }
+  if ("refusal" in admission) return admission;
+  const { swarm, member } = admission;
+
+  const verified = await verify(parts, message, member, swarm);
+  if ("refusal" in verified) return verified;
+
+  const standing = takeRate(parts, message);
+  if (!standing.allowed) {
+    const retryAfter = Math.min(60, Math.max(1, Math.ceil((standing.resetAt - core.now) / 1_000)));
+    return { ...refuse("RATE_LIMITED", "rate_limited", "too many messages", { retryAfter }), standing };
+  }
+  const stale = checkFreshness(message, core.now, core.parts.options.freshness);
+  if (stale !== undefined) return { refusal: stale, standing };
+
+  const { store } = core.parts;
+  const sender = message.sender.agent_id;
+  if (await store.mesh.seen(message.swarm_id, sender, message.message_id)) {
+    return { message, fate: "duplicate", standing };
+  }
+  const take = (): Promise<Reception> => takeIn(core, message, verified.writes, standing);
+  const reception = await (message.type === "system" || verified.writes.length > 0
+    ? core.exclusive(take)
+    : take());
+  if (!("refusal" in reception)) parts.keys.refreshIfStale(member);
+  return reception;
+}
+
+function checkHeaders(message: MeshMessage, { agentId, protocol }: IncomingHeaders): Refusal | undefined {
+  if (agentId !== undefined && agentId !== message.sender.agent_id) {
+    return refuse("INVALID_FORMAT", "header_mismatch", "X-Agent-ID names another agent than the sender")
+      .refusal;
+  }
+  const wrong = protocol === undefined ? undefined : checkVersion(protocol);
+  return wrong === undefined
+    ? undefined
+    : refuse("INVALID_FORMAT", "header_mismatch", `X-Swarm-Protocol ${wrong}`).refusal;
+}
+
+/** With the pinned key; failing that, once in a while, with the one that the member's endpoint shows now. */
+async function verify(
+  { core, keys }: ReceiverParts,
+  message: MeshMessage,
+  member: Member,
+  swarm: Swarm,
+): Promise<{ readonly writes: readonly ViewWrite[] } | { readonly refusal: Refusal }> {
+  const holds = (text: string): boolean => {
+    const key = core.keyOf(text);
+    return key !== undefined && verifySignature(message, message.signature, key) === "valid";
+  };
+  if (holds(member.publicKey)) return { writes: [] };
+  const changed = await keys.changedKey(member);
+  if (changed === undefined || !holds(changed)) {
+    return refuse("INVALID_SIGNATURE", "invalid_signature", "the signature does not fit the sender's key");
+  }
+  core.parts.report({
+    code: "mesh_key_changed",
+    message: `${member.agentId} signs with a new key, which its endpoint ${member.endpoint} confirms`,
+  });
+  const renewed: Member = { ...member, publicKey: changed };
+  const { agentId, endpoint } = member;
+  return {
+    writes: [
+      { kind: "mesh.member.put", swarmId: swarm.id, member: renewed },
+      { kind: "mesh.key.put", key: { agentId, publicKey: changed, fetchedAt: core.now, endpoint } },
+    ],
+  };
+}
+
+function takeRate({ core, senders, swarms }: ReceiverParts, message: MeshMessage): Standing {
+  const bySender = senders.take(`${message.swarm_id}/${message.sender.agent_id}`, core.now);
+  if (!bySender.allowed) return bySender;
+  const bySwarm = swarms.take(message.swarm_id, core.now);
+  return bySwarm.allowed ? bySender : bySwarm;
+}
+
+/** Decides on what is known now, and makes everything that follows durable in one commit. */
+async function takeIn(
+  core: MeshCore,
+  message: MeshMessage,
+  keyWrites: readonly ViewWrite[],
+  standing: Standing,
+): Promise<Reception> {
+  const swarm = core.view.swarms.get(message.swarm_id);
+  const senderId = message.sender.agent_id;
+  if (swarm?.members.has(senderId) !== true) {
+    return refuse("NOT_AUTHORIZED", "not_a_member", "the sender is not a member of the swarm");
+  }
+  const decision: LifecycleDecision =
+    message.type === "system" ? decideLifecycle(message, swarm, core.id) : { writes: [] };
+  if ("refusal" in decision) return { refusal: decision.refusal, standing };
+
+  const introduced = await introduce(core, swarm, decision);
+  const at = core.now;
+  const muted = isMuted(core.view, swarm.id, senderId);
+  const seen: MeshRowWrite = {
+    kind: "mesh.seen.put",
+    swarmId: swarm.id,
+    senderId,
+    messageId: message.message_id,
+    at,
+  };
+  const queued = toQueued(message, at);
+  const writes: MeshRowWrite[] = [seen, ...keyWrites, ...decision.writes, ...introduced];
+  if (!muted) writes.push({ kind: "mesh.queue.put", message: queued });
+  try {
+    await core.commit(writes, swarm.id);
+  } catch (error) {
+    // The same message came in twice at once; the other one was first.
+    if (error instanceof RowConflictError && error.kind === seen.kind) {
+      return { message, fate: "duplicate", standing };
+    }
+    throw error;
+  }
+  if (decision.event !== undefined) await core.note(swarm.id, decision.event);
+  if (muted) return { message, fate: "muted", standing };
+  core.onQueued(queued);
+  return { message, fate: "queued", standing };
+}
+
+/** A master that announces no key: the new member's endpoint is asked, and without an answer nobody is added. */
+async function introduce(
+  core: MeshCore,
+  swarm: Swarm,
+  decision: Extract<LifecycleDecision, { writes: unknown }>,
+): Promise<readonly ViewWrite[]> {
+  if (decision.introduce === undefined) return [];
+  const { agentId, endpoint, joinedAt } = decision.introduce;
+  const info = await createPeers(core.parts.http, core.id, () => core.now).info(endpoint, agentId);
+  if (!("publicKey" in info)) {
+    core.parts.report({
+      code: "mesh_member_unknown",
+      message: `${agentId} joined ${swarm.name}, but its key could not be fetched: ${info.reason}`,
+    });
+    return [];
+  }
+  const member: Member = { agentId, endpoint, publicKey: info.publicKey, joinedAt };
+  return [
+    { kind: "mesh.member.put", swarmId: swarm.id, member },
+    { kind: "mesh.key.put", key: { agentId, publicKey: info.publicKey, fetchedAt: core.now, endpoint } },
+  ];
+}
+
+function toQueued(message: MeshMessage, receivedAt: number): QueuedMessage {
+  return {
+    id: queueKey(message.swarm_id, message.sender.agent_id, message.message_id),
+    messageId: message.message_id,
+    swarmId: message.swarm_id,
+    senderId: message.sender.agent_id,
+    recipientId: message.recipient,
+    type: message.type,
+    content: message.content,
+    envelope: JSON.stringify(message),
+    receivedAt,
+    // A system message has had its effect; what is for agents waits for them.
+    status: message.type === "system" ? "completed" : "pending",
+    box: "unread",
+    ...(message.in_reply_to !== undefined && { inReplyTo: message.in_reply_to }),
+    ...(message.thread_id !== undefined && { threadId: message.thread_id }),
+    ...(message.type === "system" && { processedAt: receivedAt }),
+  };
+}

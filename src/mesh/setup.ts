@@ -1,0 +1,112 @@
+/** A mesh agent in a data directory: `mesh/agent.json` (who), `mesh/agent.key` (the key), `mesh/state.json` (a copy). */
+import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { join } from "node:path";
+import { z } from "zod";
+import type { Clock, Ids } from "../engine/ports.js";
+import type { HttpClient } from "../net/index.js";
+import type { MeshStore, Problem } from "./core.js";
+import { MeshError } from "./errors.js";
+import { replaceFile } from "./files.js";
+import { checkAgentId } from "./identity/agent-id.js";
+import { createKeyFile, prepareKeyFile, readKeyFile } from "./identity/key-file.js";
+import { inviteFiles } from "./invite/files.js";
+import type { MeshIdentity } from "./membership/types.js";
+import { checkEndpoint } from "./message/endpoint.js";
+import { MeshNode } from "./node.js";
+import { DEFAULT_MESH_OPTIONS, type MeshOptions } from "./options.js";
+
+const IdentityFile = z.object({ agent_id: z.string(), endpoint: z.string() });
+
+const paths = (directory: string) => ({
+  identity: join(directory, "mesh", "agent.json"),
+  key: join(directory, "mesh", "agent.key"),
+  invites: join(directory, "mesh", "invites"),
+  state: join(directory, "mesh", "state.json"),
+});
+
+export interface InitInput {
+  readonly directory: string;
+  readonly agentId: string;
+  /** With its path: `https://agent.example.com/swarm`. */
+  readonly endpoint: string;
+  /** Lets an endpoint be a loopback name or address (decisions G4). */
+  readonly dev?: boolean;
+}
+
+export interface Initialised extends MeshIdentity {
+  readonly publicKey: string;
+}
+
+/** `mailroom mesh init`. @throws MeshError when there is an agent already, or when its id or endpoint cannot be. */
+export function initMesh({ directory, agentId, endpoint, dev = false }: InitInput): Initialised {
+  const wrongId = checkAgentId(agentId);
+  if (wrongId !== undefined) throw new MeshError("invalid_identity", `the agent id ${wrongId}`);
+  const wrongEndpoint = checkEndpoint(endpoint) ?? (dev ? undefined : checkPublic(endpoint));
+  if (wrongEndpoint !== undefined) throw new MeshError("invalid_identity", `the endpoint ${wrongEndpoint}`);
+  const { key, identity } = paths(directory);
+  const pair = createKeyFile(key);
+  replaceFile(identity, `${JSON.stringify({ agent_id: agentId, endpoint }, null, 2)}\n`);
+  return { agentId, endpoint, publicKey: pair.publicKey.text };
+}
+
+/** ASP: Infrastructure Requirements: a domain, not an address, and not this machine. */
+function checkPublic(endpoint: string): string | undefined {
+  const host = new URL(endpoint).hostname.replace(/^\[|\]$/gu, "");
+  if (isIP(host) !== 0) return "must have a DNS name, not an address (--dev allows it)";
+  if (!host.includes(".") || host.endsWith(".localhost"))
+    return "must have a public DNS name (--dev allows others)";
+  return undefined;
+}
+
+/** @throws MeshError when `mesh init` was not run here. */
+export function readIdentity(directory: string): MeshIdentity {
+  let text: string;
+  try {
+    text = readFileSync(paths(directory).identity, "utf8");
+  } catch (cause) {
+    throw new MeshError(
+      "not_initialised",
+      `there is no mesh agent in ${directory}: run "mailroom mesh init"`,
+      { cause },
+    );
+  }
+  const { agent_id, endpoint } = IdentityFile.parse(JSON.parse(text));
+  return { agentId: agent_id, endpoint };
+}
+
+export interface OpenMeshInput {
+  readonly directory: string;
+  readonly store: MeshStore;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly report: (problem: Problem) => void;
+  readonly options?: Partial<MeshOptions>;
+  /** In place of `mesh/state.json`: the seed's `~/.swarm/state.json`, for instance. */
+  readonly stateFile?: string;
+  /** Names that other carriers own (registry, A2A). */
+  readonly isNameTaken?: (name: string) => boolean;
+}
+
+/** Opens the agent of a data directory. The store stays its owner's to close. */
+export function openMesh(input: OpenMeshInput): Promise<MeshNode> {
+  const { directory, options, stateFile, isNameTaken, ...parts } = input;
+  const { key, invites, state } = paths(directory);
+  return MeshNode.open({
+    ...parts,
+    identity: readIdentity(directory),
+    pair: readKeyFile(key),
+    options: { ...DEFAULT_MESH_OPTIONS, ...options },
+    inviteFiles: inviteFiles(invites),
+    stateFile: stateFile ?? state,
+    ...(isNameTaken !== undefined && { isNameTaken }),
+  });
+}
+
+/** `mailroom mesh rotate-key`: a new key file, announced with the old key. The old file is kept beside it. */
+export async function rotateKeyFile(directory: string, node: MeshNode): Promise<string> {
+  const { pair, install } = prepareKeyFile(paths(directory).key);
+  await node.rotateKey(pair, install);
+  return pair.publicKey.text;
+}

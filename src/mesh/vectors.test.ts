@@ -1,0 +1,337 @@
+/** The published vectors of the protocol, positive and negative. Numbers are those of the conformance checklist. */
+import { readFileSync, statSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { checkAgentId } from "./identity/agent-id.js";
+import { createKeyFile, readKeyFile } from "./identity/key-file.js";
+import { keyPairFromSeed, parsePublicKey } from "./identity/keys.js";
+import { checkInviteTime, readInvite, signInvite } from "./invite/token.js";
+import { formatInviteUrl, parseInviteUrl } from "./invite/url.js";
+import { checkDraft, type Draft, signDraft } from "./message/build.js";
+import { checkMessage } from "./message/check.js";
+import { canonicalText, digestOf, signFields, verifySignature } from "./signature.js";
+import { formatTime, parseCanonicalTime, parseTime } from "./time.js";
+
+const Fields = z.object({
+  message_id: z.string(),
+  timestamp: z.string(),
+  swarm_id: z.string(),
+  recipient: z.string(),
+  type: z.enum(["message", "system", "notification"]),
+  content: z.string(),
+});
+const Signing = Fields.extend({
+  name: z.string(),
+  signer: z.string(),
+  canonical_string: z.string(),
+  sha256_hex: z.string(),
+  signature_base64: z.string(),
+});
+const Vectors = z.object({
+  keys: z.record(
+    z.string(),
+    z.object({
+      seed_hex: z.string(),
+      agent_key_file_base64: z.string(),
+      public_key_raw_base64: z.string(),
+      public_key_spki_der_base64_NOT_USED_ON_WIRE: z.string(),
+      endpoint: z.string(),
+    }),
+  ),
+  signing: z.array(Signing),
+  signing_collision: z.object({ cases: z.array(Signing) }),
+  verification: z.array(Fields.extend({ name: z.string(), public_key: z.string(), signature: z.string() })),
+  wire_messages: z.array(
+    z.object({
+      name: z.string(),
+      signer: z.string(),
+      body: z.record(z.string(), z.unknown()),
+      http_body_raw: z.string(),
+    }),
+  ),
+  lifecycle: z.record(z.string(), z.unknown()),
+  invites: z.array(
+    z.object({
+      name: z.string(),
+      signer: z.string(),
+      args: z.object({
+        endpoint: z.string(),
+        expires_at: z.string().nullable(),
+        max_uses: z.number().nullable(),
+        iat: z.number(),
+      }),
+      payload_json: z.string(),
+      jwt: z.string(),
+      url: z.string(),
+    }),
+  ),
+  invite_jwt_verification_at_master: z.array(
+    z.object({ name: z.string(), jwt: z.string(), verify_with: z.string() }),
+  ),
+  invite_url_parsing_at_joiner: z.array(z.object({ name: z.string(), url: z.string() })),
+});
+
+const file = new URL("../../test/data/asp-vectors.json", import.meta.url);
+const vectors = Vectors.parse(JSON.parse(readFileSync(file, "utf8")));
+
+function pairOf(name: string) {
+  const key = vectors.keys[name];
+  if (key === undefined) throw new Error(`no key of ${name}`);
+  return { ...key, pair: keyPairFromSeed(Buffer.from(key.seed_hex, "hex")) };
+}
+
+function publicKey(text: string) {
+  const parsed = parsePublicKey(text);
+  if ("reason" in parsed) throw new Error(parsed.reason);
+  return parsed.key;
+}
+
+describe("keys", () => {
+  it.each(Object.keys(vectors.keys))("1. the public key of %s follows from its seed", (name) => {
+    const { pair, public_key_raw_base64 } = pairOf(name);
+    expect(pair.publicKey.text).toBe(public_key_raw_base64);
+  });
+
+  it("2. a key file round-trips, holds 32 bytes, and is its owner's only from the beginning", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "mesh-key-"));
+    const path = join(directory, "mesh", "agent.key");
+    const made = createKeyFile(path);
+    expect(readFileSync(path)).toHaveLength(32);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(statSync(join(directory, "mesh")).mode & 0o777).toBe(0o700);
+    expect(readKeyFile(path).publicKey.text).toBe(made.publicKey.text);
+    expect(() => createKeyFile(path)).toThrow(/exists/);
+    const { agent_key_file_base64, public_key_raw_base64 } = pairOf("bob");
+    await writeFile(join(directory, "bob"), Buffer.from(agent_key_file_base64, "base64"), { mode: 0o600 });
+    expect(readKeyFile(join(directory, "bob")).publicKey.text).toBe(public_key_raw_base64);
+    await writeFile(join(directory, "open"), Buffer.alloc(32, 7), { mode: 0o644 });
+    expect(() => readKeyFile(join(directory, "open"))).toThrow(/readable by others/);
+    await rm(directory, { recursive: true });
+  });
+
+  it("3. the SPKI form is stored as the raw one", () => {
+    const { public_key_spki_der_base64_NOT_USED_ON_WIRE: spki, public_key_raw_base64 } = pairOf("alice");
+    expect(publicKey(spki).text).toBe(public_key_raw_base64);
+  });
+
+  it.each([
+    ["31 bytes", Buffer.alloc(31, 9).toString("base64")],
+    ["33 bytes", Buffer.alloc(33, 9).toString("base64")],
+    ["not base64", "not a key at all"],
+    ["empty", ""],
+    ["no padding", pairOf("alice").public_key_raw_base64.slice(0, -1)],
+    ["a newline", `${pairOf("alice").public_key_raw_base64}\n`],
+    ["order 1", `AQ${"A".repeat(41)}=`],
+    ["order 4", `${"A".repeat(43)}=`],
+    ["order 2", Buffer.from(`ec${"ff".repeat(30)}7f`, "hex").toString("base64")],
+    [
+      "order 8",
+      Buffer.from("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05", "hex").toString(
+        "base64",
+      ),
+    ],
+    [
+      "order 8, negative",
+      Buffer.from("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85", "hex").toString(
+        "base64",
+      ),
+    ],
+    ["beyond the prime", Buffer.from(`ee${"ff".repeat(30)}7f`, "hex").toString("base64")],
+  ])("4. a key that is %s is refused", (_, text) => {
+    expect(parsePublicKey(text)).toHaveProperty("reason");
+  });
+});
+
+describe("signatures", () => {
+  it.each([...vectors.signing, ...vectors.signing_collision.cases])(
+    "5. $name: digest and signature, byte for byte",
+    (vector) => {
+      expect(canonicalText(vector)).toBe(vector.canonical_string);
+      expect(digestOf(vector).toString("hex")).toBe(vector.sha256_hex);
+      expect(signFields(vector, pairOf(vector.signer).pair)).toBe(vector.signature_base64);
+    },
+  );
+
+  it.each(vectors.wire_messages)(
+    "6. $name verifies, and we write the same bytes",
+    ({ signer, http_body_raw }) => {
+      const { pair, endpoint } = pairOf(signer);
+      const checked = checkMessage(JSON.parse(http_body_raw));
+      if ("problems" in checked) throw new Error(JSON.stringify(checked.problems));
+      const { message } = checked;
+      expect(verifySignature(message, message.signature, pair.publicKey)).toBe("valid");
+      const {
+        protocol_version: _v,
+        message_id,
+        timestamp,
+        sender: _s,
+        recipient,
+        swarm_id,
+        type,
+        content,
+        signature: _g,
+        ...extras
+      } = message;
+      const draft: Draft = { message_id, swarm_id, recipient, type, content, extras };
+      checkDraft(draft);
+      const ours = signDraft(draft, { agentId: signer, endpoint, pair }, parseCanonicalTime(timestamp) ?? 0);
+      expect(JSON.stringify(ours)).toBe(http_body_raw);
+    },
+  );
+
+  /** Where the reference accepts and we do not, or the other way round, section 1 says why. */
+  const ours: Record<string, string> = {
+    good: "valid",
+    "uppercase-message-id": "valid",
+    "key-spki-der": "valid",
+    "sig-no-padding": "malformed_signature",
+    "sig-urlsafe-alphabet": "malformed_signature",
+    "sig-with-newline": "malformed_signature",
+    "sig-with-junk-chars": "malformed_signature",
+    "sig-63-bytes": "malformed_signature",
+    "sig-empty": "malformed_signature",
+    "sig-hex": "malformed_signature",
+    "key-no-padding": "bad key",
+    "key-31-bytes": "bad key",
+    "key-with-newline": "bad key",
+    "key-small-order-identity": "bad key",
+  };
+  it.each(vectors.verification)("7, 8. $name", (vector) => {
+    const parsed = parsePublicKey(vector.public_key);
+    const verdict = "reason" in parsed ? "bad key" : verifySignature(vector, vector.signature, parsed.key);
+    expect(verdict).toBe(ours[vector.name] ?? "wrong_signature");
+  });
+
+  it("9. composed and decomposed characters have different signatures", () => {
+    const [nfc, nfd] = ["bmp-unicode-nfc", "bmp-unicode-nfd"].map((name) =>
+      vectors.signing.find((one) => one.name === name),
+    );
+    expect(nfc?.content.normalize("NFD")).toBe(nfd?.content);
+    expect(nfc?.sha256_hex).not.toBe(nfd?.sha256_hex);
+  });
+
+  it("10. a lone surrogate is refused before signing and on receipt", () => {
+    const content = "half \ud83d of an emoji";
+    const { body } = vectors.wire_messages[0] ?? {};
+    expect(checkMessage({ ...body, content })).toMatchObject({ problems: [{ path: "content" }] });
+    const draft: Draft = { message_id: "", swarm_id: "", recipient: "bob", type: "message", content };
+    expect(() => checkDraft(draft)).toThrow(/surrogate/);
+    expect(() => checkDraft({ ...draft, content: "whole 😀" })).not.toThrow();
+  });
+
+  it("11. our timestamps have the canonical spelling", () => {
+    for (const ms of [0, 1, 999, 1_770_301_800_000, Date.now()]) {
+      expect(formatTime(ms)).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+      expect(parseCanonicalTime(formatTime(ms))).toBe(ms);
+    }
+  });
+
+  it.each([
+    "2026-02-05T14:30:00Z",
+    "2026-02-05T14:30:00.000+00:00",
+    "2026-02-05T14:30:00.000999Z",
+    "2026-02-30T14:30:00.000Z",
+    "yesterday",
+    "2026-02-05 14:30:00.000Z",
+    "2026-02-05t14:30:00.000z",
+  ])("12. the timestamp %s is not canonical", (timestamp) => {
+    const { body } = vectors.wire_messages[0] ?? {};
+    expect(checkMessage({ ...body, timestamp })).toMatchObject({ problems: [{ path: "timestamp" }] });
+  });
+
+  it("48. ids under which one signature could be read in two ways are refused", () => {
+    const [first, second] = vectors.signing_collision.cases;
+    expect(first?.sha256_hex).toBe(second?.sha256_hex);
+    expect(checkAgentId(second?.recipient ?? "")).toBeDefined();
+    for (const id of [
+      "broadcast",
+      "bobmessage",
+      "asystem.b",
+      "xnotification",
+      "bobsyste",
+      "bnotificatio",
+      "",
+      "a b",
+      "a/b",
+      "ümlaut",
+      "x".repeat(257),
+      "a\nb",
+    ]) {
+      expect(checkAgentId(id)).toBeDefined();
+    }
+    for (const id of ["bob", "code-agent_alpha.1", "system", "message", "notification", "syste"])
+      expect(checkAgentId(id)).toBeUndefined();
+  });
+});
+
+describe("invites", () => {
+  it.each(vectors.invites)(
+    "38. $name: the same token and URL when no token id is added",
+    ({ args, jwt, url, signer, payload_json }) => {
+      const { swarm_id, master } = z
+        .object({ swarm_id: z.string(), master: z.string() })
+        .parse(JSON.parse(payload_json));
+      const expiresAt = args.expires_at === null ? undefined : parseTime(args.expires_at);
+      const ours = signInvite(
+        {
+          swarmId: swarm_id,
+          master,
+          endpoint: args.endpoint,
+          issuedAt: args.iat,
+          ...(expiresAt !== undefined && { expiresAt }),
+          ...(args.max_uses !== null && { maxUses: args.max_uses }),
+        },
+        pairOf(signer).pair,
+      );
+      expect(ours).toBe(jwt);
+      expect(formatInviteUrl(swarm_id, args.endpoint, jwt)).toBe(url);
+      const { invite, token } = parseInviteUrl(url);
+      expect(token).toBe(jwt);
+      expect(invite.signedBy(pairOf(signer).pair.publicKey)).toBe(true);
+      expect(invite.claims).toMatchObject({ swarmId: swarm_id, master, endpoint: args.endpoint });
+    },
+  );
+
+  const accepted = [
+    "good",
+    "json-with-spaces-and-reordered",
+    "no-typ",
+    "expires-null",
+    "max-uses-null",
+    "expires-naive-treated-as-utc",
+    "standard-exp-claim-in-past-ignored",
+  ];
+  it.each(vectors.invite_jwt_verification_at_master)(
+    "39. $name at the master",
+    ({ name, jwt, verify_with }) => {
+      const reading = readInvite(jwt);
+      const ok =
+        "invite" in reading &&
+        reading.invite.signedBy(pairOf(verify_with).pair.publicKey) &&
+        checkInviteTime(reading.invite.claims, Date.parse("2026-06-01T00:00:00Z")) === undefined;
+      expect(ok).toBe(accepted.includes(name));
+    },
+  );
+
+  it.each(vectors.invite_url_parsing_at_joiner)("40. $name at the joiner", ({ name, url }) => {
+    const parse = (): boolean => {
+      const { invite } = parseInviteUrl(url);
+      return checkInviteTime(invite.claims, Date.parse("2026-06-01T00:00:00Z")) === undefined;
+    };
+    // A URL that contradicts its token, has a path or a fragment, is refused; the order of parameters does not matter.
+    const good = ["good", "uppercase-swarm-id", "extra-param-first", "extra-param-last", "trailing-space"];
+    if (good.includes(name)) expect(parse()).toBe(true);
+    else if (name === "expired") expect(parse()).toBe(false);
+    else expect(parse).toThrow(/invite/);
+  });
+
+  it("43. a token with other padding is not a second token", () => {
+    const good = vectors.invite_jwt_verification_at_master[0]?.jwt ?? "";
+    expect(readInvite(`${good}==`)).toHaveProperty("refusal");
+    expect(readInvite(`${good}=`)).toHaveProperty("refusal");
+    expect(readInvite(good)).toHaveProperty("invite");
+  });
+});

@@ -1,0 +1,162 @@
+/**
+ * ASP: Required Endpoints. The four routes as a function from a request to an answer: what carries them (our own
+ * listener, a test, another framework) is not its business.
+ */
+import { type Refusal, refuse, WIRE_STATUS } from "../errors.js";
+import { RateLimiter, type Standing } from "../limits.js";
+import { isRecord } from "../message/extras.js";
+import { ASP_VERSION, LIMITS, MESSAGE_TYPES } from "../message/types.js";
+import type { MeshNode } from "../node.js";
+import { formatTime } from "../time.js";
+
+export interface MeshRequest {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** At most `LIMITS.bodyBytes`; the carrier cuts longer ones off. */
+  readonly body: Uint8Array;
+  readonly address: string;
+}
+
+export interface MeshResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+type Handler = (request: MeshRequest) => Promise<MeshResponse> | MeshResponse;
+
+export function createMeshHandler(node: MeshNode): (request: MeshRequest) => Promise<MeshResponse> {
+  const { identity, options, report } = node.core.parts;
+  const failures = new RateLimiter(options.rateLimits.failure);
+  const routes: Readonly<Record<string, { readonly method: string; readonly handle: Handler }>> = {
+    "/swarm/message": { method: "POST", handle: (request) => postMessage(node, request) },
+    "/swarm/join": { method: "POST", handle: (request) => postJoin(node, request) },
+    "/swarm/health": {
+      method: "GET",
+      handle: () =>
+        answer(200, {
+          status: "healthy",
+          agent_id: identity.agentId,
+          protocol_version: ASP_VERSION,
+          timestamp: formatTime(node.core.now),
+          message: null,
+        }),
+    },
+    "/swarm/info": {
+      method: "GET",
+      handle: () =>
+        answer(200, {
+          agent_id: identity.agentId,
+          endpoint: identity.endpoint,
+          public_key: node.core.pair.publicKey.text,
+          protocol_version: ASP_VERSION,
+          capabilities: MESSAGE_TYPES,
+          metadata: options.metadata ?? null,
+        }),
+    },
+  };
+
+  return async (request) => {
+    const route = routes[request.path.replace(/(?<=.)\/+$/u, "")];
+    if (route === undefined)
+      return refused(refuse("NOT_FOUND", "not_found", "there is nothing here").refusal);
+    if (request.method !== route.method) {
+      const { refusal } = refuse("METHOD_NOT_ALLOWED", "wrong_method", `this route takes ${route.method}`);
+      return { ...refused(refusal), headers: { ...JSON_HEADERS, allow: route.method } };
+    }
+    const standing = failures.look(request.address, node.core.now);
+    if (!standing.allowed) return refused(tooMany(standing, node.core.now), standing);
+    try {
+      const response = await route.handle(request);
+      if (response.status >= 400 && response.status !== 429 && response.status !== 503) {
+        failures.take(request.address, node.core.now);
+      }
+      return response;
+    } catch (cause) {
+      // What went wrong in here is nobody's business out there.
+      report({ code: "mesh_request_failed", message: `${request.method} ${request.path} failed`, cause });
+      return refused(refuse("INTERNAL_ERROR", "internal_error", "something went wrong here").refusal);
+    }
+  };
+}
+
+async function postMessage(node: MeshNode, request: MeshRequest): Promise<MeshResponse> {
+  const parsed = parseBody(request);
+  if ("refusal" in parsed) return refused(parsed.refusal);
+  const agentId = request.headers["x-agent-id"];
+  const protocol = request.headers["x-swarm-protocol"];
+  const reception = await node.receive(parsed.value, {
+    ...(agentId !== undefined && { agentId }),
+    ...(protocol !== undefined && { protocol }),
+  });
+  if ("refusal" in reception) return refused(reception.refusal, reception.standing);
+  // As the sender spelled it: that is what it looks for.
+  const spelled = isRecord(parsed.value) ? parsed.value.message_id : reception.message.message_id;
+  return answer(200, { status: "queued", message_id: spelled }, rateHeaders(reception.standing));
+}
+
+async function postJoin(node: MeshNode, request: MeshRequest): Promise<MeshResponse> {
+  const parsed = parseBody(request);
+  if ("refusal" in parsed) return refused(parsed.refusal);
+  const reception = await node.receiveJoin(parsed.value, request.address);
+  if ("refusal" in reception) return refused(reception.refusal, reception.standing);
+  const status = reception.kind === "accepted" ? 200 : 202;
+  return answer(status, reception.body, rateHeaders(reception.standing));
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+function parseBody({ body }: MeshRequest): { readonly value: unknown } | { readonly refusal: Refusal } {
+  if (body.length > LIMITS.bodyBytes) {
+    return refuse("TOO_LARGE", "too_large", `the body is longer than ${LIMITS.bodyBytes} bytes`);
+  }
+  try {
+    const value: unknown = JSON.parse(decoder.decode(body));
+    if (depthOf(value) > LIMITS.jsonDepth)
+      return refuse("INVALID_FORMAT", "invalid_format", "the JSON is too deep");
+    return { value };
+  } catch {
+    return refuse("INVALID_FORMAT", "invalid_format", "the body is not JSON in UTF-8");
+  }
+}
+
+function depthOf(value: unknown, depth = 1): number {
+  if (typeof value !== "object" || value === null || depth > LIMITS.jsonDepth) return depth;
+  let deepest = depth;
+  for (const part of Object.values(value)) deepest = Math.max(deepest, depthOf(part, depth + 1));
+  return deepest;
+}
+
+const JSON_HEADERS = { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" };
+
+function answer(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): MeshResponse {
+  return { status, headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify(body) };
+}
+
+/** Always the object form: some clients break on any other. Never an echo of what was sent. */
+function refused({ code, message, details, retryAfter }: Refusal, standing?: Standing): MeshResponse {
+  return answer(
+    WIRE_STATUS[code],
+    { error: { code, message, ...(details !== undefined && { details }) } },
+    {
+      ...(standing !== undefined && rateHeaders(standing)),
+      ...(retryAfter !== undefined && { "retry-after": String(retryAfter) }),
+    },
+  );
+}
+
+function rateHeaders({ limit, remaining, resetAt }: Standing): Readonly<Record<string, string>> {
+  return {
+    "x-ratelimit-limit": String(limit),
+    "x-ratelimit-remaining": String(Math.max(0, remaining)),
+    "x-ratelimit-reset": String(Math.ceil(resetAt / 1_000)),
+  };
+}
+
+function tooMany({ resetAt }: Standing, now: number): Refusal {
+  const retryAfter = Math.max(1, Math.ceil((resetAt - now) / 1_000));
+  return refuse("RATE_LIMITED", "rate_limited", "too many refused requests", { retryAfter }).refusal;
+}

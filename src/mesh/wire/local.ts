@@ -1,0 +1,233 @@
+/**
+ * The routes for the agent's own operator: inbox, outbox, wake, GitHub. They have no authentication of their own but the
+ * secrets named below: the main listener mounts them behind its own, and the mesh's listener does not have them.
+ */
+import { z } from "zod";
+import { isFromGithub, notificationFor } from "../github.js";
+import type { MeshNode } from "../node.js";
+import {
+  BOX_STATUSES,
+  type BoxStatus,
+  type MeshReads,
+  type QueuedMessage,
+  type SentMessage,
+} from "../queue.js";
+import { formatTime } from "../time.js";
+import { sameSecret, type WakeNote } from "../wake.js";
+import type { MeshRowWrite } from "../writes.js";
+import type { MeshRequest, MeshResponse } from "./handler.js";
+
+export interface LocalRequest extends MeshRequest {
+  readonly query: URLSearchParams;
+}
+
+export interface LocalOptions {
+  readonly node: MeshNode;
+  readonly reads: MeshReads;
+  /** `POST /api/wake`: what happens, and what the caller must know. Absent: no such route. */
+  readonly wake?: {
+    readonly secret: string;
+    readonly invoke: (note: WakeNote) => "invoked" | "already_active";
+  };
+  /** `POST /mesh/github`: where events of GitHub are announced. Absent: no such route. */
+  readonly github?: { readonly secret: string; readonly swarmId: string; readonly to?: string };
+}
+
+type Answer = MeshResponse;
+const NOT_FOUND = reply(404, { error: { code: "NOT_FOUND", message: "there is nothing here" } });
+
+/** `undefined` when the path is not one of these routes. */
+export function createLocalHandler(
+  options: LocalOptions,
+): (request: LocalRequest) => Promise<Answer | undefined> {
+  return async (request) => {
+    const { method, path } = request;
+    if (path === "/api/wake") return method === "POST" ? wake(options, request) : undefined;
+    if (path === "/mesh/github") return method === "POST" ? github(options, request) : undefined;
+    if (path === "/api/inbox" && method === "GET") return listInbox(options, request);
+    if (path === "/api/inbox/count" && method === "GET") return countInbox(options, request);
+    if (path === "/api/inbox/batch" && method === "POST") return batch(options, request);
+    if (path === "/api/outbox" && method === "GET") return listOutbox(options, request);
+    if (path === "/api/outbox/count" && method === "GET") return countOutbox(options, request);
+    const one = /^\/api\/inbox\/([0-9a-f-]{36})(?:\/(read|archive|delete))?$/iu.exec(path);
+    if (one === null) return undefined;
+    const [, id = "", action] = one;
+    if (action === undefined) return method === "GET" ? show(options, id) : undefined;
+    return method === "POST" ? act(options, id, action) : undefined;
+  };
+}
+
+const Filter = z.object({
+  status: z.enum([...BOX_STATUSES, "all"]).default("unread"),
+  swarm_id: z.uuid().optional(),
+  sender_id: z.string().optional(),
+  limit: z.coerce.number().int().min(1).max(100).default(20),
+});
+
+async function listInbox({ reads }: LocalOptions, { query }: LocalRequest): Promise<Answer> {
+  const parsed = Filter.safeParse(Object.fromEntries(query));
+  if (!parsed.success) return invalid(parsed.error);
+  const { status, swarm_id, sender_id, limit } = parsed.data;
+  const messages = await reads.inbox({
+    limit,
+    ...(status !== "all" && { box: status }),
+    ...(swarm_id !== undefined && { swarmId: swarm_id }),
+    ...(sender_id !== undefined && { senderId: sender_id }),
+  });
+  return reply(200, { count: messages.length, messages: messages.map(toWire) });
+}
+
+async function countInbox({ reads }: LocalOptions, { query }: LocalRequest): Promise<Answer> {
+  const counts = await reads.inboxCounts(query.get("swarm_id") ?? undefined);
+  return reply(200, { ...counts, total: Object.values(counts).reduce((sum, count) => sum + count, 0) });
+}
+
+async function show(options: LocalOptions, id: string): Promise<Answer> {
+  const message = await options.reads.byMessageId(id.toLowerCase());
+  if (message === undefined) return NOT_FOUND;
+  await options.node.core.commit([markOf(options, message, "read", ["unread"])], "");
+  return reply(200, toWire(message.box === "unread" ? { ...message, box: "read" } : message));
+}
+
+const MOVES: Readonly<Record<string, { readonly to: BoxStatus; readonly from: readonly BoxStatus[] }>> = {
+  read: { to: "read", from: ["unread"] },
+  archive: { to: "archived", from: ["unread", "read"] },
+  delete: { to: "deleted", from: ["unread", "read", "archived"] },
+};
+
+async function act(options: LocalOptions, id: string, action: string): Promise<Answer> {
+  const message = await options.reads.byMessageId(id.toLowerCase());
+  const move = MOVES[action];
+  if (message === undefined || move === undefined) return NOT_FOUND;
+  if (!move.from.includes(message.box) && message.box !== move.to) {
+    return reply(400, { error: { code: "INVALID_FORMAT", message: `the message is ${message.box}` } });
+  }
+  await options.node.core.commit([markOf(options, message, move.to, move.from)], "");
+  return reply(200, { status: move.to, message_id: message.messageId });
+}
+
+const Batch = z.object({
+  message_ids: z.array(z.uuid()).min(1).max(100),
+  action: z.enum(["read", "archive", "delete"]),
+});
+
+async function batch(options: LocalOptions, request: LocalRequest): Promise<Answer> {
+  const parsed = Batch.safeParse(jsonOf(request));
+  if (!parsed.success) return invalid(parsed.error);
+  const { message_ids, action } = parsed.data;
+  const move = MOVES[action];
+  const found = await Promise.all(message_ids.map((id) => options.reads.byMessageId(id.toLowerCase())));
+  const movable = found.filter(
+    (message) => message !== undefined && move?.from.includes(message.box) === true,
+  );
+  const writes = movable.flatMap((message) =>
+    message === undefined || move === undefined ? [] : [markOf(options, message, move.to, move.from)],
+  );
+  if (writes.length > 0) await options.node.core.commit(writes, "");
+  return reply(200, { action, updated: writes.length, total: message_ids.length });
+}
+
+async function listOutbox({ reads }: LocalOptions, { query }: LocalRequest): Promise<Answer> {
+  const parsed = Filter.pick({ swarm_id: true, limit: true }).safeParse(Object.fromEntries(query));
+  if (!parsed.success) return invalid(parsed.error);
+  const { swarm_id, limit } = parsed.data;
+  const messages = await reads.sent({ limit, ...(swarm_id !== undefined && { swarmId: swarm_id }) });
+  return reply(200, { count: messages.length, messages: messages.map(sentToWire) });
+}
+
+async function countOutbox({ reads }: LocalOptions, { query }: LocalRequest): Promise<Answer> {
+  const counts = await reads.sentCounts(query.get("swarm_id") ?? undefined);
+  return reply(200, { ...counts, total: Object.values(counts).reduce((sum, count) => sum + count, 0) });
+}
+
+const Note = z.object({
+  message_id: z.string(),
+  swarm_id: z.string(),
+  sender_id: z.string(),
+  notification_level: z.enum(["silent", "normal", "urgent"]),
+});
+
+function wake({ wake: options }: LocalOptions, request: LocalRequest): Answer {
+  if (options === undefined) return NOT_FOUND;
+  if (!sameSecret(request.headers["x-wake-secret"], options.secret)) {
+    return reply(403, { status: "error", detail: "the wake secret is wrong" });
+  }
+  const parsed = Note.safeParse(jsonOf(request));
+  if (!parsed.success) return reply(400, { status: "error", detail: "the body is not a wake note" });
+  const status = options.invoke(parsed.data);
+  return reply(status === "invoked" ? 202 : 200, { status, detail: null });
+}
+
+async function github({ github: options, node }: LocalOptions, request: LocalRequest): Promise<Answer> {
+  if (options === undefined) return NOT_FOUND;
+  if (!isFromGithub(request.body, request.headers["x-hub-signature-256"], options.secret)) {
+    return reply(403, { error: { code: "NOT_AUTHORIZED", message: "the signature is not GitHub's" } });
+  }
+  const notification = notificationFor(request.headers["x-github-event"] ?? "", jsonOf(request));
+  if (notification === undefined) return { status: 204, headers: {}, body: "" };
+  const { messageId } = await node.send({
+    swarmId: options.swarmId,
+    type: "notification",
+    ...notification,
+    ...(options.to !== undefined && { to: options.to }),
+  });
+  return reply(202, { status: "queued", message_id: messageId });
+}
+
+function markOf(
+  { node }: LocalOptions,
+  { id }: QueuedMessage,
+  status: BoxStatus,
+  from: readonly BoxStatus[],
+): MeshRowWrite {
+  return { kind: "mesh.box.mark", id, from, status, at: node.core.now };
+}
+
+function toWire(message: QueuedMessage): Readonly<Record<string, unknown>> {
+  return {
+    message_id: message.messageId,
+    swarm_id: message.swarmId,
+    sender_id: message.senderId,
+    recipient_id: message.recipientId ?? null,
+    message_type: message.type,
+    status: message.box,
+    received_at: formatTime(message.receivedAt),
+    read_at: message.readAt === undefined ? null : formatTime(message.readAt),
+    content_preview: message.content,
+  };
+}
+
+function sentToWire(message: SentMessage): Readonly<Record<string, unknown>> {
+  return {
+    message_id: message.messageId,
+    swarm_id: message.swarmId,
+    recipient_id: message.recipientId,
+    message_type: message.type,
+    status: message.status,
+    sent_at: formatTime(message.sentAt),
+    error: message.error ?? null,
+    content_preview: message.content,
+  };
+}
+
+function jsonOf({ body }: LocalRequest): unknown {
+  try {
+    return JSON.parse(Buffer.from(body).toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function invalid(error: z.ZodError): Answer {
+  const [first] = error.issues;
+  const message = `${first?.path.join(".")}: ${first?.message}`;
+  return reply(400, { error: { code: "INVALID_FORMAT", message } });
+}
+
+function reply(status: number, body: unknown): Answer {
+  return {
+    status,
+    headers: { "content-type": "application/json; charset=utf-8" },
+    body: JSON.stringify(body),
+  };
+}

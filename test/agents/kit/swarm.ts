@@ -1,0 +1,123 @@
+/** A small office whose two agents think with models. */
+import {
+  defineAction,
+  defineAgent,
+  defineSwarm,
+  Mailroom,
+  type MailroomOptions,
+  type ModelAgentOptions,
+  modelAgent,
+} from "../../../src/index.js";
+import type { Behaviour, Model, ModelServer, Request } from "./model-server.js";
+
+export interface Way {
+  readonly name: string;
+  readonly options: Omit<ModelAgentOptions, "system">;
+}
+
+/** Every wire format, whole and streamed. */
+export function ways(server: () => ModelServer): Way[] {
+  const formats: [string, () => Omit<ModelAgentOptions, "system">][] = [
+    ["OpenAI Chat Completions", () => ({ llm: "openai/gpt-test", toolFormat: "completions" })],
+    ["OpenAI Responses", () => ({ llm: "openai/gpt-test", toolFormat: "responses" })],
+    ["Anthropic Messages", () => ({ llm: "anthropic/claude-test" })],
+    ["an OpenAI-compatible server", () => ({ llm: "vllm/some-model", baseUrl: server().url })],
+  ];
+  return formats.flatMap(([name, options]) =>
+    [false, true].map((streamTokens) => ({
+      name: `${name}, ${streamTokens ? "streamed" : "whole"}`,
+      get options() {
+        return { ...options(), streamTokens };
+      },
+    })),
+  );
+}
+
+export const STOCK: Readonly<Record<string, string>> = { ink: "7 bottles", paper: "2 reams" };
+
+export interface Office {
+  readonly mailroom: Mailroom;
+  /** How often the action ran, by its argument. */
+  readonly lookedUp: string[];
+}
+
+export async function openOffice(
+  server: ModelServer,
+  options: Omit<ModelAgentOptions, "system">,
+  more: Partial<MailroomOptions> & { readonly env?: Record<string, string> } = {},
+): Promise<Office> {
+  const { env, ...rest } = more;
+  const lookedUp: string[] = [];
+  const lookUp = defineAction({
+    name: "look_up",
+    description: "Says how much of something is in stock",
+    parameters: {
+      type: "object",
+      properties: { item: { type: "string" } },
+      required: ["item"],
+      additionalProperties: false,
+    },
+    idempotent: true,
+    run: ({ item }) => {
+      lookedUp.push(String(item));
+      const found = STOCK[String(item)];
+      if (found === undefined) throw new Error(`nobody has ever heard of ${String(item)}`);
+      return found;
+    },
+  });
+  const surroundings = { env: { ...server.env, ...env }, backoff: { base: 1, factor: 1, cap: 1, jitter: 0 } };
+  const swarm = defineSwarm({
+    name: "office",
+    agents: [
+      defineAgent({
+        name: "head",
+        enableEntrypoint: true,
+        canCompleteTasks: true,
+        commTargets: ["clerk"],
+        run: modelAgent({ ...options, system: "You lead the office." }, surroundings),
+      }),
+      defineAgent({
+        name: "clerk",
+        description: "Knows the stock",
+        commTargets: ["head"],
+        actions: [lookUp],
+        run: modelAgent({ ...options, system: "You keep the stock." }, surroundings),
+      }),
+    ],
+  });
+  return { mailroom: await Mailroom.open({ swarm, data: false, onProblem: () => {}, ...rest }), lookedUp };
+}
+
+export const reply = {
+  ask: (target: string, body: string) =>
+    ({ calls: [{ name: "send_request", args: { target, subject: "Question", body } }] }) satisfies Behaviour,
+  respond: (target: string, body: string) =>
+    ({ calls: [{ name: "send_response", args: { target, subject: "Answer", body } }] }) satisfies Behaviour,
+  finish: (finish_message: string) =>
+    ({ calls: [{ name: "task_complete", args: { finish_message } }] }) satisfies Behaviour,
+};
+
+/** Asks the clerk for ink and paper, and answers with what it found. */
+export const sensible: Model = ({ agent, said }) => {
+  const last = said.at(-1);
+  if (agent === "clerk") {
+    const results = last?.text.includes("::action_complete::") ? said.at(-2)?.results : undefined;
+    if (results === undefined) {
+      const calls = ["ink", "paper"].map((item) => ({ name: "look_up", args: { item } }));
+      return { text: "Let me see.", calls };
+    }
+    const found = results.map(({ content }) => content.replace("SUCCESS: ", ""));
+    return reply.respond("head", found.join(" and "));
+  }
+  const answer = /<from type="agent">clerk<\/from>[\s\S]*<body>(.*)<\/body>/.exec(last?.text ?? "")?.[1];
+  return answer === undefined
+    ? reply.ask("clerk", "What is in stock?")
+    : reply.finish(`There are ${answer}.`);
+};
+
+/** Does as `first` says as long as it says something, then what is sensible. */
+export function atFirst(first: (request: Request, count: number) => Behaviour | undefined): Model {
+  return (request, count) => first(request, count) ?? sensible(request, count);
+}
+
+export const ANSWER = "There are 7 bottles and 2 reams.";

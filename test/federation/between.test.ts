@@ -1,0 +1,342 @@
+/** Three swarms that work together, each with its own server and store. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Entry } from "../../src/engine/entries.js";
+import { call } from "../http/harness.js";
+import { houseSwarm, Slow } from "./agents.js";
+import { type House, introduce, openHouse } from "./house.js";
+import { until } from "./until.js";
+
+let alpha: House;
+let beta: House;
+let gamma: House;
+const slow = new Slow();
+
+beforeAll(async () => {
+  alpha = await openHouse({ swarm: houseSwarm("alpha", ["beta", "gamma", "nowhere"]) });
+  beta = await openHouse({ swarm: houseSwarm("beta", ["alpha", "gamma"], slow) });
+  gamma = await openHouse({ swarm: houseSwarm("gamma", ["alpha", "beta"]) });
+  await introduce(alpha, beta, gamma);
+});
+afterAll(async () => {
+  slow.release();
+  await Promise.all([alpha.close(), beta.close(), gamma.close()]);
+});
+
+async function journalOf(house: House, role: "user" | "swarm", id: string, taskId: string): Promise<Entry[]> {
+  const task = await house.mailroom.instance({ role, id }).requireTask(taskId);
+  const entries: Entry[] = [];
+  for await (const { entry } of task.journal()) entries.push(entry);
+  return entries;
+}
+
+function ended(house: House, id: string, taskId: string): Promise<string> {
+  return until(async () => {
+    const task = await house.mailroom.instance({ role: "swarm", id }).task(taskId);
+    const status = await task?.status();
+    return status === "running" ? undefined : status;
+  }, `the end of task ${taskId} at ${house.mailroom.swarm.name}`);
+}
+
+const turnsIn = (entries: readonly Entry[]) => entries.filter((entry) => entry.t === "turn").length;
+
+describe("a task that needs another swarm", () => {
+  it("[MAIL-ROUTE-04, MAIL-INTER-01, MAIL-INTER-04] gets its answer, and its end is told without another round of prompting", async () => {
+    const taskId = randomUUID();
+    const answer = await alpha.mailroom.user("ann").ask("ask clerk@beta: Tokyo?", { taskId });
+    expect(answer).toMatchObject({ status: "completed", response: "clerk@beta: beta says: Tokyo?" });
+    expect(await ended(beta, "alpha", taskId)).toBe("completed");
+    const there = await journalOf(beta, "swarm", "alpha", taskId);
+    expect(turnsIn(there)).toBe(1);
+    const clerk = await (
+      await beta.mailroom.instance({ role: "swarm", id: "alpha" }).requireTask(taskId)
+    ).history("clerk");
+    expect(JSON.stringify(clerk.at(-1))).toContain("::task_complete::");
+    const record = await (await alpha.mailroom.user("ann").requireTask(taskId)).record();
+    expect(record).toMatchObject({
+      task_owner: "user:ann@alpha",
+      task_contributors: ["user:ann@alpha", "swarm:alpha@beta"],
+      remote_swarms: ["beta"],
+    });
+    // No ping-pong: nothing of beta's came after the end.
+    const here = await journalOf(alpha, "user", "ann", taskId);
+    const end = here.findIndex((entry) => entry.t === "completed");
+    expect(here.slice(end + 1).filter((entry) => entry.t === "sent" && entry.remote === undefined)).toEqual(
+      [],
+    );
+  });
+
+  it("[MAIL-INTER-03] gets the finish message of a swarm that completes it there", async () => {
+    const answer = await alpha.mailroom.user("ann").ask("ask boss@beta: Osaka?");
+    expect(answer).toMatchObject({ status: "completed", response: "boss@beta: echo: Osaka?" });
+  });
+
+  it("may ask several agents of several swarms and of its own at once; each gets it once", async () => {
+    const answer = await alpha.mailroom
+      .user("ann")
+      .ask("ask clerk@beta, boss@beta, clerk@gamma, clerk: all of you");
+    expect(answer.status).toBe("completed");
+    expect(answer.response.split(" | ")).toEqual([
+      "boss@beta: echo: all of you",
+      "clerk: alpha says: all of you",
+      "clerk@beta: beta says: all of you",
+      "clerk@gamma: gamma says: all of you",
+    ]);
+  });
+
+  it("[MAIL-INTER-03, MAIL-INTER-04] through two others: each answer returns to who asked, and everybody hears the end", async () => {
+    const taskId = randomUUID();
+    const wish = "ask boss@beta: ask clerk@gamma: how far?";
+    const answer = await alpha.mailroom.user("ann").ask(wish, { taskId });
+    expect(answer.response).toBe("boss@beta: clerk@gamma: gamma says: how far?");
+    expect(await ended(beta, "alpha", taskId)).toBe("completed");
+    expect(await ended(gamma, "beta", taskId)).toBe("completed");
+    const record = await (
+      await gamma.mailroom.instance({ role: "swarm", id: "beta" }).requireTask(taskId)
+    ).record();
+    expect(record.task_owner).toBe("user:ann@alpha");
+    expect(record.task_contributors).toEqual(
+      expect.arrayContaining(["user:ann@alpha", "swarm:alpha@beta", "swarm:beta@gamma"]),
+    );
+    const own = await (await alpha.mailroom.user("ann").requireTask(taskId)).record();
+    expect(own.task_contributors).toEqual(
+      expect.arrayContaining(["user:ann@alpha", "swarm:alpha@beta", "swarm:beta@gamma"]),
+    );
+  });
+
+  it("goes on there when it goes on here", async () => {
+    const user = alpha.mailroom.user("ann");
+    const taskId = randomUUID();
+    await user.ask("ask clerk@beta: one", { taskId });
+    await ended(beta, "alpha", taskId);
+    const second = await user.ask("ask clerk@beta: two", { taskId });
+    expect(second.response).toBe("clerk@beta: beta says: two");
+    expect(await ended(beta, "alpha", taskId)).toBe("completed");
+    expect(
+      (await beta.mailroom.instance({ role: "swarm", id: "alpha" }).tasks()).tasks.filter(
+        (task) => task.task_id === taskId,
+      ),
+    ).toHaveLength(1);
+  });
+
+  it("of one person is nobody else's, even with the same id", async () => {
+    const taskId = randomUUID();
+    const [ann, bob] = await Promise.all([
+      alpha.mailroom.user("ann").ask("ask clerk@beta: for ann", { taskId }),
+      gamma.mailroom.user("bob").ask("ask clerk@beta: for bob", { taskId }),
+    ]);
+    expect(ann.response).toBe("clerk@beta: beta says: for ann");
+    expect(bob.response).toBe("clerk@beta: beta says: for bob");
+  });
+
+  it("when it is cancelled is cancelled there, too", async () => {
+    const taskId = randomUUID();
+    const posted = await alpha.mailroom.user("ann").post("ask slow@beta: never mind", { taskId });
+    await until(() => slow.begun > 0 || undefined, "the slow agent's turn");
+    await posted.task.cancel();
+    expect(await ended(beta, "alpha", taskId)).toBe("cancelled");
+    slow.release();
+  });
+});
+
+describe("the agent that sent a message is told", () => {
+  const told = async (target: string) => {
+    const answer = await alpha.mailroom.user("ann").ask(`ask ${target}: hello`);
+    expect(answer.status).toBe("completed");
+    return answer.response;
+  };
+
+  it("[MAIL-ROUTE-05] when the swarm is not known here", async () => {
+    expect(await told("clerk@nowhere")).toMatch(
+      /^alpha: Your message 'Question' to swarm 'nowhere' was not delivered/,
+    );
+  });
+
+  it("[MAIL-ROUTE-05] when the other swarm refuses it, in that swarm's words", async () => {
+    const narrow = await openHouse({
+      swarm: {
+        ...houseSwarm("narrow", ["alpha"]),
+        agents: houseSwarm("narrow", ["alpha"]).agents.slice(0, 1),
+      },
+    });
+    const wide = await openHouse({ swarm: houseSwarm("wide", ["narrow"]) });
+    await introduce(narrow, wide);
+    const answer = await wide.mailroom.user("ann").ask("ask clerk@narrow: hello");
+    expect(answer.response).toMatch(/404: unknown local agent: 'clerk'/);
+    await Promise.all([narrow.close(), wide.close()]);
+  });
+
+  it("when no answer comes in time, and a late answer still arrives", async () => {
+    const house = await openHouse({ swarm: houseSwarm("patient", ["beta"]), limits: { replyTime: 50 } });
+    await introduce(house, beta);
+    const taskId = randomUUID();
+    const answer = await house.mailroom.user("ann").ask("ask slow@beta: hurry", { taskId });
+    expect(answer.response).toMatch(
+      /^patient: Your request to 'slow@beta' was accepted .* no answer came within/,
+    );
+    await house.close();
+    slow.release();
+  });
+});
+
+describe("an inactive swarm", () => {
+  it("is skipped with a notice, and used again when it is back", async () => {
+    const port = Number(new URL(gamma.url).port);
+    const house = await openHouse({ swarm: houseSwarm("watcher", ["gamma"]) });
+    await introduce(house, gamma);
+    await gamma.close();
+    await until(
+      () => house.federation.registry.get("gamma")?.isActive === false || undefined,
+      "gamma's absence",
+    );
+    const answer = await house.mailroom.user("ann").ask("ask clerk@gamma: there?");
+    expect(answer.response).toMatch(/swarm 'gamma' is inactive \(last seen/);
+    gamma = await openHouse({ swarm: houseSwarm("gamma", ["alpha", "beta"]), port });
+    await introduce(gamma, alpha, beta, house);
+    await until(() => house.federation.registry.get("gamma")?.isActive, "gamma's return");
+    const again = await house.mailroom.user("ann").ask("ask clerk@gamma: there?");
+    expect(again.response).toBe("clerk@gamma: gamma says: there?");
+    await house.close();
+  });
+});
+
+describe("[MAIL-REST-12] POST /interswarm/message", () => {
+  const send = (json: unknown, token = "user:ann", headers = {}) =>
+    call(alpha.url, "/interswarm/message", { token, json, headers });
+  const TOKEN = { user_token: "user:ann" };
+
+  it("sends to an agent of another swarm and answers with what it says", async () => {
+    const answer = await send({ ...TOKEN, body: "hello", targets: ["clerk@beta"], subject: "Hi" });
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      expect.objectContaining({
+        status: "completed",
+        events: null,
+        response: expect.objectContaining({ message: expect.objectContaining({ body: "beta says: hello" }) }),
+      }),
+    ]);
+  });
+
+  it.each([
+    ["a swarm that completes", { body: "hello", targets: ["boss@beta"] }, "echo: hello"],
+    ["`message` and `target_agent`", { message: "hello", target_agent: "clerk@beta" }, "beta says: hello"],
+    ["an agent of this swarm", { body: "hello", targets: ["boss"] }, "echo: hello"],
+    ["the swarm's own name", { body: "hello", targets: ["boss@alpha"] }, "echo: hello"],
+  ])("works with %s", async (_, json, body) => {
+    const answer = await send({ ...TOKEN, ...json });
+    expect(answer.body).toMatchObject({ response: { message: { body } } });
+  });
+
+  it("waits for each of several targets", async () => {
+    const answer = await send({ ...TOKEN, body: "hello", targets: ["clerk@beta", "clerk@gamma"] });
+    const { response } = answer.body as { response: { message: { body: string } } };
+    expect(response.message.body.split("\n\n").sort()).toEqual([
+      "clerk@beta: beta says: hello",
+      "clerk@gamma: gamma says: hello",
+    ]);
+  });
+
+  it("with `stream` has the events, and with an event stream sends them as they come", async () => {
+    const answer = await send({ ...TOKEN, body: "hello", targets: ["clerk@beta"], stream: true });
+    const { events } = answer.body as { events: { event: string }[] };
+    expect(events.map(({ event }) => event)).toEqual(
+      expect.arrayContaining(["interswarm_message_sent", "interswarm_message_received", "task_complete"]),
+    );
+    const stream = await send({ ...TOKEN, body: "hello", targets: ["clerk@beta"] }, "user:ann", {
+      accept: "text/event-stream",
+    });
+    expect(stream.headers["content-type"]).toContain("text/event-stream");
+    expect(stream.text).toContain("event: task_complete");
+  });
+
+  it("never stores or forwards the token", async () => {
+    const taskId = randomUUID();
+    await send({ user_token: "s3cr3t-token", body: "hello", targets: ["clerk@beta"], task_id: taskId });
+    const here = JSON.stringify(await journalOf(alpha, "user", "ann", taskId));
+    const there = JSON.stringify(await journalOf(beta, "swarm", "alpha", taskId));
+    expect(here + there).not.toContain("s3cr3t-token");
+  });
+
+  it.each([
+    ["no token of the user", { body: "x", targets: ["a@beta"] }, 401, "user token is required"],
+    ["no targets", { ...TOKEN, body: "x" }, 400, "'targets' and 'body' are required"],
+    ["no body", { ...TOKEN, targets: ["a@beta"] }, 400, "'targets' and 'body' are required"],
+    [
+      "a request to two",
+      { ...TOKEN, body: "x", targets: ["a@beta", "b@beta"], msg_type: "request" },
+      400,
+      "'request' messages require exactly one target",
+    ],
+    [
+      "a type that is not for it",
+      { ...TOKEN, body: "x", targets: ["a@beta"], msg_type: "interrupt" },
+      400,
+      "msg_type 'interrupt' is not supported for interswarm send",
+    ],
+    [
+      "a swarm that is not known",
+      { ...TOKEN, body: "x", targets: ["a@zeta"] },
+      404,
+      "unknown swarm endpoint: 'zeta'",
+    ],
+  ])("refuses %s", async (_, json, status, detail) => {
+    const answer = await send(json);
+    expect([answer.status, answer.body]).toEqual([status, expect.objectContaining({ detail })]);
+  });
+
+  it("is not for agents in this form, and its old name works", async () => {
+    expect((await send({ ...TOKEN, body: "x", targets: ["a@beta"] }, "agent:beta")).status).toBe(401);
+    const json = { ...TOKEN, message: "hello", target_agent: "clerk@beta" };
+    const old = await call(alpha.url, "/interswarm/send", { token: "user:ann", json });
+    expect(old.body).toMatchObject({ response: { message: { body: "beta says: hello" } } });
+  });
+
+  it("fails when the target does, and says so", async () => {
+    const answer = await send({ ...TOKEN, body: "x", targets: ["nobody@beta"] });
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      expect.objectContaining({
+        status: "failed",
+        error: expect.objectContaining({ code: "undeliverable" }),
+      }),
+    ]);
+  });
+});
+
+describe("a stream of a task", () => {
+  it("shows in order what another swarm does for it, marked with that swarm, and ends with the own end", async () => {
+    const events: { event: string; swarm: unknown; inner: unknown }[] = [];
+    for await (const { event, data } of alpha.mailroom.user("ann").stream("ask slow@beta: watch me")) {
+      events.push({ event, swarm: data.extra_data.swarm, inner: data.extra_data.event });
+      // Beta's agent answers only when its turn has been seen over here.
+      if (event === "interswarm_event" && data.extra_data.event === "new_message") slow.release();
+    }
+    expect(events.at(-1)?.event).toBe("task_complete");
+    const copied = events.filter(({ event }) => event === "interswarm_event");
+    expect(copied.length).toBeGreaterThan(0);
+    for (const { swarm } of copied) expect(swarm).toBe("beta");
+    expect(copied[0]?.inner).toBe("interswarm_message_received");
+    const record = await alpha.mailroom.user("ann").tasks({ limit: 1 });
+    const task = await alpha.mailroom.user("ann").requireTask(record.tasks[0]?.task_id ?? "");
+    const ids: unknown[] = [];
+    for await (const { entry } of task.journal()) if (entry.t === "remote_event") ids.push(entry.id);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+});
+
+it("[MAIL-ROUTER-01] one registry and one router serve everybody, also those who were there before a swarm was", async () => {
+  const house = await openHouse({ swarm: houseSwarm("late", ["beta"]) });
+  const ann = house.mailroom.user("ann");
+  expect((await ann.ask("ask clerk@beta: hi")).response).toMatch(/not delivered/);
+  const json = { name: "beta", base_url: beta.url, auth_token: "agent:late" };
+  const registered = await call(house.url, "/swarms", { token: "admin:root", json });
+  expect(registered.body).toEqual({ status: "registered", swarm_name: "beta" });
+  await introduce(house, beta);
+  expect((await ann.ask("ask clerk@beta: hi")).response).toBe("clerk@beta: beta says: hi");
+  const listed = await call(house.url, "/swarms", { token: "user:ann" });
+  expect(JSON.stringify(listed.body)).not.toMatch(/agent:late|auth/);
+  expect(listed.body).toMatchObject({
+    swarms: [{ swarm_name: "late" }, { swarm_name: "beta", is_active: true }],
+  });
+  await house.close();
+});

@@ -1,0 +1,147 @@
+/** Servers in processes of their own, which can be killed and started again, and wires between them that can be cut. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type CallOptions, call, type Reply } from "../http/harness.js";
+import type { ChildOptions } from "./child.js";
+
+/** Compiles the child, so that what is killed is what users run. Below the project, where packages resolve. */
+export function compileChild(): { readonly script: string; remove(): void } {
+  const project = fileURLToPath(new URL("../../", import.meta.url));
+  const cache = join(project, "node_modules", ".cache");
+  mkdirSync(cache, { recursive: true });
+  const out = mkdtempSync(join(cache, "mailroom-federation-"));
+  const remove = () => rmSync(out, { recursive: true, force: true });
+  writeFileSync(join(out, "package.json"), '{ "type": "module" }\n');
+  const compiler = join(project, "node_modules", "typescript", "bin", "tsc");
+  const config = join(project, "test", "federation", "tsconfig.json");
+  const { stdout } = spawnSync(process.execPath, [compiler, "-p", config, "--outDir", out], {
+    encoding: "utf8",
+  });
+  const script = join(out, "test", "federation", "child.js");
+  // Whether all types are right is for the type check to say.
+  if (!existsSync(script)) {
+    remove();
+    throw new Error(`the server of the federation tests does not compile:\n${stdout}`);
+  }
+  return { script, remove };
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+/** One server, through all its lives. */
+export class ServerProcess {
+  readonly name: string;
+  readonly url: string;
+  readonly data: string;
+  readonly #script: string;
+  readonly #options: ChildOptions;
+  #process: ChildProcess | undefined;
+  stderr = "";
+  lives = 0;
+
+  constructor(script: string, options: Omit<ChildOptions, "data"> & { readonly data?: string }) {
+    this.#script = script;
+    this.data = options.data ?? mkdtempSync(join(tmpdir(), `mailroom-${options.name}-`));
+    this.#options = { ...options, data: this.data };
+    this.name = options.name;
+    this.url = `http://127.0.0.1:${options.port}`;
+  }
+
+  async start(): Promise<void> {
+    const env: Record<string, string> = { PATH: process.env.PATH ?? "" };
+    for (const other of this.#options.others) {
+      env[`SWARM_AUTH_TOKEN_${other.toUpperCase()}`] = `agent:${this.name}`;
+    }
+    const child = spawn(process.execPath, [this.#script, JSON.stringify(this.#options)], {
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.#process = child;
+    this.lives++;
+    child.stderr?.on("data", (text: Buffer) => {
+      this.stderr += text.toString();
+    });
+    await new Promise<void>((resolve, reject) => {
+      child.stdout?.once("data", () => resolve());
+      child.once("exit", () => reject(new Error(`${this.name} ended before it was ready:\n${this.stderr}`)));
+    });
+  }
+
+  /** No chance to do anything any more. */
+  async kill(signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): Promise<void> {
+    const child = this.#process;
+    this.#process = undefined;
+    if (child === undefined || child.exitCode !== null) return;
+    const gone = new Promise((resolve) => child.once("exit", resolve));
+    child.kill(signal);
+    await gone;
+  }
+
+  call(path: string, options: CallOptions = {}): Promise<Reply> {
+    return call(this.url, path, options);
+  }
+
+  /** As an admin would: kept, with the token in the environment. */
+  async register(name: string, url: string): Promise<void> {
+    const token = ["$", `{SWARM_AUTH_TOKEN_${name.toUpperCase()}}`].join("");
+    const json = { name, base_url: url, auth_token: token, volatile: false };
+    const answer = await this.call("/swarms", { token: "admin:root", json });
+    if (answer.status !== 200) throw new Error(`${this.name} does not register ${name}: ${answer.text}`);
+  }
+
+  remove(): void {
+    rmSync(this.data, { recursive: true, force: true });
+  }
+}
+
+/** A wire to a server, which can be cut while something goes over it. */
+export class Wire {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #url = "";
+
+  constructor(port: number) {
+    this.#server = createServer((near) => {
+      const far = connect(port, "127.0.0.1");
+      for (const socket of [near, far]) {
+        this.#sockets.add(socket);
+        socket.on("close", () => this.#sockets.delete(socket));
+        socket.on("error", () => {});
+      }
+      near.pipe(far);
+      far.pipe(near);
+      near.on("close", () => far.destroy());
+      far.on("close", () => near.destroy());
+    });
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  async open(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    const address = this.#server.address();
+    if (address !== null && typeof address !== "string") this.#url = `http://127.0.0.1:${address.port}`;
+  }
+
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}

@@ -1,0 +1,35 @@
+/** An HTTP client whose answers are written down. */
+import type { HttpAnswer, HttpClient } from "../../src/net/index.js";
+import { NetError } from "../../src/net/index.js";
+
+export interface Scripted {
+  readonly status?: number;
+  readonly body?: unknown;
+}
+
+/** A client whose answers are in a table by URL; whatever is not in it cannot be reached. */
+export class ScriptedClient implements HttpClient {
+  readonly answers = new Map<string, Scripted>();
+  readonly asked: string[] = [];
+
+  async request(url: string | URL): Promise<HttpAnswer> {
+    const text = String(url);
+    this.asked.push(text);
+    const answer = this.answers.get(text);
+    if (answer === undefined) throw new NetError("unreachable", "nobody answers", { url: text });
+    const body = typeof answer.body === "string" ? answer.body : JSON.stringify(answer.body ?? {});
+    return {
+      status: answer.status ?? 200,
+      headers: {},
+      url: text,
+      body: Buffer.from(body),
+      text: () => body,
+    };
+  }
+
+  async open(): Promise<never> {
+    throw new Error("not needed here");
+  }
+
+  async close(): Promise<void> {}
+}

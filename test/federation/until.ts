@@ -1,0 +1,14 @@
+/** Waits for something that another process does: by asking again, because it does not tell us. */
+export async function until<T>(
+  ask: () => Promise<T | undefined> | T | undefined,
+  what = "it",
+  ms = 20_000,
+): Promise<T> {
+  const deadline = Date.now() + ms;
+  for (;;) {
+    const found = await ask();
+    if (found !== undefined && found !== false) return found;
+    if (Date.now() > deadline) throw new Error(`${what} did not happen within ${ms} ms`);
+    await new Promise<void>((resolve) => setTimeout(resolve, 10));
+  }
+}

@@ -1,0 +1,232 @@
+/** A real MCP server as actions: over stdio and over streamable HTTP, through whole tasks. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  connectMcpServer,
+  defaultBuiltins,
+  defineAgent,
+  defineSwarm,
+  loadSwarmsFromText,
+  Mailroom,
+  type McpServer,
+  mcpActions,
+} from "../../src/index.js";
+import { contextFor } from "../kit/action-context.js";
+import { type HttpServer, STDIO, startHttpServer } from "./everything.js";
+
+let http: HttpServer;
+let overStdio: McpServer;
+let overHttp: McpServer;
+beforeAll(async () => {
+  http = await startHttpServer();
+  [overStdio, overHttp] = await Promise.all([
+    connectMcpServer({ name: "everything", ...STDIO, env: { GREETING: "hello" } }),
+    connectMcpServer({ name: "everything", url: http.url, allow: ["loopback"] }),
+  ]);
+});
+afterAll(async () => {
+  await Promise.all([overStdio?.close(), overHttp?.close()]);
+  await http?.stop();
+});
+
+/** Calls the action that the user names, with the arguments that the user gives. */
+const swarmWith = (server: McpServer) =>
+  defineSwarm({
+    name: "tools",
+    agents: [
+      defineAgent({
+        name: "caller",
+        enableEntrypoint: true,
+        canCompleteTasks: true,
+        actions: server.actions,
+        run: (mail) => {
+          if (mail.result !== undefined) return mail.complete(`${mail.result.ok} ${mail.result.content}`);
+          const { name, args } = JSON.parse(mail.body);
+          mail.act(String(name), args);
+        },
+      }),
+    ],
+  });
+
+async function call(server: McpServer, name: string, args: object): Promise<string> {
+  const mailroom = await Mailroom.open({ swarm: swarmWith(server), data: false });
+  const { response } = await mailroom.user("ann").ask(JSON.stringify({ name, args }));
+  await mailroom.close();
+  return response;
+}
+
+describe.each([
+  ["stdio", () => overStdio],
+  ["streamable HTTP", () => overHttp],
+])("over %s", (_name, server) => {
+  it("tools are actions with their schema and description", async () => {
+    const sum = server().actions.find(({ name }) => name === "everything__get-sum");
+    expect(sum).toMatchObject({
+      description: expect.stringContaining("sum"),
+      parameters: { type: "object", required: ["a", "b"] },
+      timeLimit: 60_000,
+    });
+    expect(await call(server(), "everything__get-sum", { a: 2, b: 40 })).toBe(
+      "true The sum of 2 and 40 is 42.",
+    );
+    expect(await call(server(), "everything__get-sum", { a: "two" })).toMatch(/^false invalid arguments: /);
+    expect(await call(server(), "everything__get-tiny-image", {})).toContain("(image, image/png, ");
+  });
+
+  it("prompts and resources can be read", async () => {
+    expect(await call(server(), "everything__list_prompts", {})).toContain("args-prompt(city, state)");
+    const args = { prompt_name: "args-prompt", arguments: { city: "Oslo" } };
+    expect(await call(server(), "everything__get_prompt", args)).toContain("What's weather in Oslo?");
+    const listed = await call(server(), "everything__list_resources", {});
+    const uri = /(demo:\S+features\.md)/.exec(listed)?.[1];
+    expect(await call(server(), "everything__read_resource", { uri })).toContain("#");
+    expect(await call(server(), "everything__read_resource", { uri: "demo://none" })).toMatch(/^false /);
+  });
+});
+
+describe("when a server goes away", () => {
+  it("the call is an error, and the next one connects again", async () => {
+    const own = await startHttpServer();
+    const server = await connectMcpServer({
+      name: "everything",
+      url: own.url,
+      allow: ["loopback"],
+      timeLimit: 5_000,
+    });
+    expect(await call(server, "everything__echo", { message: "one" })).toBe("true Echo: one");
+    await own.stop();
+    expect(await call(server, "everything__echo", { message: "two" })).toMatch(
+      /^false MCP server 'everything' is not available/,
+    );
+    const again = await startHttpServer(Number(new URL(own.url).port));
+    // The new process does not know the old session: whoever asks first may be told so, everybody after is served.
+    await call(server, "everything__echo", { message: "three" });
+    expect(await call(server, "everything__echo", { message: "four" })).toBe("true Echo: four");
+    await server.close();
+    await again.stop();
+  });
+
+  it("a program that does not exist is said at once", async () => {
+    await expect(connectMcpServer({ name: "none", command: "/no/such/program" })).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("ENOENT"),
+    });
+  });
+
+  it("a program that fails has its last words shown", async () => {
+    const args = ["-e", "console.error('I lost my keys'); process.exit(3)"];
+    await expect(connectMcpServer({ name: "poor", command: process.execPath, args })).rejects.toThrow(
+      "I lost my keys",
+    );
+  });
+
+  it("a call that takes too long is given up", async () => {
+    const server = await connectMcpServer({
+      name: "slow",
+      url: http.url,
+      allow: ["loopback"],
+      timeLimit: 1_500,
+    });
+    const result = await call(server, "slow__trigger-long-running-operation", { duration: 60, steps: 2 });
+    expect(result).toMatch(/^false (outcome unknown|MCP server 'slow')/);
+    await server.close();
+  });
+});
+
+describe("the mcp_* actions", () => {
+  const run = async (
+    name: keyof ReturnType<typeof mcpActions>,
+    args: Record<string, unknown>,
+    allow = ["loopback"],
+  ) => {
+    const action = mcpActions({ allow })[name];
+    const checked = await action.check({ server_url: http.url, ...args });
+    if (!checked.ok) throw new Error(checked.message);
+    return String(await action.run(checked.value, contextFor()));
+  };
+
+  it("reach any server by its address", async () => {
+    expect(await run("mcp_ping", {})).toBe("pong");
+    expect(await run("mcp_list_tools", {})).toContain('"name":"get-sum"');
+    expect(await run("mcp_list_prompts", {})).toContain('"name":"args-prompt"');
+    expect(await run("mcp_list_resources", {})).toContain('"uri":"demo://resource/static');
+    const sum = { tool_name: "get-sum", tool_input: { a: 1, b: 2 } };
+    expect(await run("mcp_call_tool", sum)).toBe("The sum of 1 and 2 is 3.");
+    expect(await run("mcp_get_prompt", { prompt_name: "simple-prompt" })).toContain("user: ");
+    const uri = { resource_uri: "demo://resource/static/document/features.md" };
+    expect(await run("mcp_read_resource", uri)).toContain("#");
+    await expect(run("mcp_call_tool", { ...sum, tool_name: "none" })).rejects.toThrow(/none/);
+  });
+
+  it("pass the outbound guard", async () => {
+    await expect(run("mcp_ping", {}, [])).rejects.toThrow(
+      /not available: .*(blocked|not for us|loopback|allow)/i,
+    );
+  });
+});
+
+describe("swarm files", () => {
+  const file = (server: object, actions: string[]) =>
+    JSON.stringify([
+      {
+        name: "tools",
+        version: "1.0.0",
+        entrypoint: "caller",
+        mcp_servers: { everything: server },
+        agents: [
+          {
+            name: "caller",
+            factory: "mail:scripted",
+            comm_targets: [],
+            enable_entrypoint: true,
+            can_complete_tasks: true,
+            actions,
+            agent_params: {
+              rules: [
+                { when: { result: "everything__echo" }, do: [{ task_complete: "{{result}}" }] },
+                { do: [{ act: { name: "everything__echo", args: { message: "{{body}}" } } }] },
+              ],
+            },
+          },
+        ],
+      },
+    ]);
+
+  it("declare servers, and agents list their tools by name or all at once", async () => {
+    const [loaded] = await loadSwarmsFromText(file({ url: http.url }, ["everything__*"]), {
+      outbound: { allow: ["loopback"] },
+    });
+    if (loaded === undefined) throw new Error("nothing was loaded");
+    expect(loaded.definition.agents[0]?.actions).toContain("everything__get-sum");
+    const mailroom = await Mailroom.open({ swarm: loaded.definition, data: false });
+    expect(await mailroom.user("ann").ask("hi")).toMatchObject({ response: "Echo: hi" });
+    await mailroom.close();
+    await expect(loaded.definition.actions[0]?.run({ message: "late" }, contextFor())).rejects.toMatchObject({
+      code: "closed",
+    });
+  });
+
+  it("say which server cannot be reached, what a variable lacks, and start no programs where that is refused", async () => {
+    const load = (server: object, options = {}) =>
+      loadSwarmsFromText(file(server, ["everything__*"]), {
+        builtins: defaultBuiltins(),
+        env: {},
+        ...options,
+      });
+    await expect(load({ url: http.url })).rejects.toThrow(
+      /mcp_servers\.everything: MCP server .* is not available/,
+    );
+    await expect(load({ url: http.url, headers: { authorization: `Bearer $\{NOT_SET}` } })).rejects.toThrow(
+      /NOT_SET/,
+    );
+    await expect(load(STDIO, { modules: false })).rejects.toThrow(/may not be started here/);
+    const [optional] = await loadSwarmsFromText(
+      file({ url: http.url, required: false }, ["everything__*"]).replace(
+        /"rules":.*?\]\}\]/,
+        '"rules":[{"do":[{"task_complete":"alone"}]}]',
+      ),
+    );
+    expect(optional?.warnings.map(({ message }) => message)).toEqual([
+      expect.stringContaining("is not available"),
+    ]);
+  });
+});

@@ -1,0 +1,279 @@
+/** Mailroom as an MCP server, used by the official client over real HTTP and over stdio. */
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { PassThrough } from "node:stream";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Principal } from "../../src/auth/index.js";
+import { defineAction, defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
+import {
+  bridgeMcpStdio,
+  createMcpHttpDoor,
+  McpAccessError,
+  McpDoor,
+  type McpHttpDoor,
+} from "../../src/mcp/index.js";
+import { StreamTransport } from "./stream-transport.js";
+
+const askOwner = defineAction({
+  name: "ask_owner",
+  description: "Asks the owner",
+  parameters: { type: "object", properties: { question: { type: "string" } }, required: ["question"] },
+  run: () => "",
+});
+const compile = defineAction({
+  name: "compile",
+  description: "Compiles a file",
+  parameters: { type: "object", properties: { file: { type: "string" } }, required: ["file"] },
+  run: ({ file }) => `compiled ${String(file)}`,
+});
+
+const desk = () =>
+  defineSwarm({
+    name: "desk",
+    description: "Writes programs.",
+    breakpointTools: ["ask_owner"],
+    agents: [
+      defineAgent({
+        name: "lead",
+        enableEntrypoint: true,
+        canCompleteTasks: true,
+        commTargets: ["coder"],
+        actions: [askOwner],
+        run: (mail) => {
+          const answer = mail.answerFrom("coder");
+          const owner = mail.resultOf(askOwner);
+          if (answer !== undefined) mail.complete(answer);
+          else if (owner !== undefined) mail.complete(`owner: ${owner.content}`);
+          else if (mail.body.startsWith("ask")) mail.act(askOwner, { question: mail.body });
+          else if (mail.body === "at once") mail.complete("done");
+          else mail.request("coder", "Code", mail.body);
+        },
+      }),
+      defineAgent({ name: "coder", commTargets: ["lead"], actions: [compile], remote: true }),
+    ],
+  });
+
+let mailroom: Mailroom;
+let door: McpHttpDoor;
+let http: Server;
+let url: string;
+const clients: { close(): Promise<void> }[] = [];
+
+/** `Bearer role:id`, as in development mode. */
+function principalOf(header: string | undefined): Principal {
+  const [, role, id = ""] = /^Bearer (\w+):(.+)$/.exec(header ?? "") ?? [];
+  if (role === "user" || role === "admin" || role === "agent" || role === "member")
+    return { role, id, provider: "dev" };
+  throw new Error("nobody");
+}
+
+beforeEach(async () => {
+  mailroom = await Mailroom.open({ swarm: desk(), data: false });
+  door = createMcpHttpDoor(new McpDoor(mailroom));
+  http = createServer((request, response) => {
+    door.handle(request, response, principalOf(request.headers.authorization)).catch((error: unknown) => {
+      response.writeHead(error instanceof McpAccessError ? 403 : 500).end(String(error));
+    });
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
+});
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close()));
+  await door.close();
+  http.closeAllConnections();
+  await new Promise((resolve) => http.close(resolve));
+  await mailroom.close({ grace: 0 });
+});
+
+type Mode = "auto" | "legacy";
+
+async function connect(token: string, mode: Mode = "auto"): Promise<Client> {
+  const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(url), {
+      requestInit: { headers: { authorization: `Bearer ${token}` } },
+    }),
+  );
+  clients.push(client);
+  return client;
+}
+
+async function call(client: Client, name: string, args: Record<string, unknown> = {}) {
+  const result = await client.callTool({ name, arguments: args });
+  const [first] = result.content;
+  return {
+    text: first?.type === "text" ? first.text : "",
+    data: result.structuredContent as Record<string, unknown> | undefined,
+    failed: result.isError === true,
+  };
+}
+
+describe.each<Mode>(["auto", "legacy"])("a user (%s)", (mode) => {
+  it("gives a task and gets its answer", async () => {
+    const ann = await connect("user:ann", mode);
+    expect((await ann.listTools()).tools.map(({ name }) => name)).toEqual([
+      "post_task",
+      "follow_task",
+      "get_task",
+      "list_tasks",
+      "answer_breakpoint",
+      "cancel_task",
+    ]);
+    expect(ann.getInstructions()).toContain("Writes programs.");
+    const answer = await call(ann, "post_task", { message: "at once", task_id: "t" });
+    expect(answer).toMatchObject({ text: "done", data: { task_id: "t", status: "completed" } });
+    expect(await call(ann, "get_task", { task_id: "t" })).toMatchObject({
+      data: { status: "completed", response: "done" },
+    });
+    const { data } = await call(ann, "follow_task", { task_id: "t" });
+    expect(data).toMatchObject({ status: "completed", response: "done", last_event_id: expect.any(String) });
+    expect(await call(ann, "list_tasks")).toMatchObject({ data: { tasks: [{ task_id: "t" }] } });
+  });
+
+  it("sees nobody else's tasks", async () => {
+    await call(await connect("user:ann", mode), "post_task", { message: "at once", task_id: "t" });
+    const bob = await connect("user:bob", mode);
+    expect(await call(bob, "get_task", { task_id: "t" })).toMatchObject({
+      failed: true,
+      text: expect.stringContaining("unknown_task"),
+    });
+    expect(await call(bob, "list_tasks")).toMatchObject({ text: "no tasks" });
+  });
+});
+
+describe("a user", () => {
+  it("follows a task that takes longer than the wait, and cancels it", async () => {
+    const ann = await connect("user:ann");
+    const answer = await call(ann, "post_task", { message: "write it", wait_seconds: 0 });
+    expect(answer.data).toMatchObject({ status: "running" });
+    const task_id = String(answer.data?.task_id);
+    const { data } = await call(ann, "follow_task", { task_id });
+    expect(data?.events).toMatchObject([
+      { event: "new_message" },
+      { event: "tool_call" },
+      { event: "new_message" },
+    ]);
+    const next = call(ann, "follow_task", { task_id, after: data?.last_event_id });
+    expect(await call(ann, "cancel_task", { task_id })).toMatchObject({ data: { status: "cancelled" } });
+    expect((await next).data).toMatchObject({ status: "cancelled" });
+  });
+
+  it("answers what a paused task asks", async () => {
+    const ann = await connect("user:ann");
+    const paused = await call(ann, "post_task", { message: "ask me", task_id: "t" });
+    expect(paused.data).toMatchObject({
+      status: "paused",
+      breakpoints: [{ name: "ask_owner", args: { question: "ask me" } }],
+    });
+    const answer = await call(ann, "answer_breakpoint", { task_id: "t", content: "yes" });
+    expect(answer).toMatchObject({ text: "owner: yes", data: { status: "completed" } });
+  });
+
+  it("hears of progress if it wants to", async () => {
+    const ann = await connect("user:ann");
+    const heard: string[] = [];
+    await ann.callTool(
+      { name: "post_task", arguments: { message: "at once" } },
+      { onprogress: ({ message }) => void heard.push(message ?? "") },
+    );
+    expect(heard.join("\n")).toMatch(/tool_call: /);
+  });
+
+  it("is told what is wrong with its arguments", async () => {
+    const ann = await connect("user:ann");
+    await expect(call(ann, "post_task", { massage: "x" })).resolves.toMatchObject({ failed: true });
+  });
+});
+
+describe("a process that is an agent", () => {
+  it("reads its mail, uses its actions and answers, each once", async () => {
+    const coder = await connect("member:coder");
+    const names = (await coder.listTools()).tools.map(({ name }) => name);
+    expect(names).toEqual(
+      expect.arrayContaining(["read_mail", "send_response", "compile", "answer_mail", "release_mail"]),
+    );
+    expect(names).not.toContain("post_task");
+    expect(names).not.toContain("task_complete");
+    expect(await call(coder, "read_mail", { wait_seconds: 0 })).toMatchObject({ text: "no mail" });
+
+    const { outcome } = await mailroom.user("ann").post("write <it>");
+    const mail = await call(coder, "read_mail");
+    expect(mail.text).toContain("<body>write &lt;it&gt;</body>");
+    // What was not answered is shown again: its first showing may have been lost.
+    expect((await call(coder, "read_mail")).data?.message_id).toBe(mail.data?.message_id);
+
+    await call(coder, "compile", { file: "a.ts" });
+    const results = await call(coder, "read_mail");
+    expect(results.text).toContain("compile: SUCCESS: compiled a.ts");
+    const reply = { target: "lead", subject: "Re", body: "here it is" };
+    const stale = await call(coder, "send_response", { ...reply, message_id: mail.data?.message_id });
+    expect(stale).toMatchObject({ failed: true, text: expect.stringContaining("stale_attempt") });
+    expect(await call(coder, "send_response", reply)).toMatchObject({ failed: false });
+    expect((await outcome).message.message.body).toBe("here it is");
+    expect(await call(coder, "send_response", reply)).toMatchObject({
+      failed: true,
+      text: expect.stringContaining("no_mail"),
+    });
+  });
+
+  it("gives a message back, and gets it again", async () => {
+    const coder = await connect("member:coder");
+    await mailroom.user("ann").post("write it");
+    const first = await call(coder, "read_mail");
+    await call(coder, "release_mail");
+    const second = await call(coder, "read_mail", { with_history: true });
+    expect(second.data).toMatchObject({
+      message_id: first.data?.message_id,
+      attempt: Number(first.data?.attempt) + 1,
+    });
+  });
+
+  it("answers with several calls that take effect together", async () => {
+    const coder = await connect("member:coder");
+    const { outcome } = await mailroom.user("ann").post("write it");
+    await call(coder, "read_mail");
+    const calls = [
+      { name: "compile", args: { file: "b.ts" } },
+      { name: "send_response", args: { target: "lead", subject: "Re", body: "both" } },
+    ];
+    await call(coder, "answer_mail", { calls });
+    expect((await outcome).message.message.body).toBe("both");
+  });
+
+  it("loses a message whose task was cancelled", async () => {
+    const coder = await connect("member:coder");
+    const { task } = await mailroom.user("ann").post("write it");
+    await call(coder, "read_mail");
+    await task.cancel();
+    const late = await call(coder, "send_response", { target: "lead", subject: "Re", body: "late" });
+    expect(late).toMatchObject({ failed: true, text: expect.stringContaining("no_mail") });
+  });
+});
+
+describe("who may not", () => {
+  it.each(["agent:other", "member:lead", "member:nobody"])("%s", async (token) => {
+    await expect(connect(token)).rejects.toThrow();
+  });
+});
+
+describe("stdio", () => {
+  it("is a bridge to a running server", async () => {
+    const toServer = new PassThrough();
+    const toClient = new PassThrough();
+    const bridge = await bridgeMcpStdio({
+      url,
+      token: "member:coder",
+      transport: new StdioServerTransport(toServer, toClient),
+    });
+    const coder = new Client({ name: "test", version: "1" });
+    await coder.connect(new StreamTransport(toClient, toServer));
+    clients.push(coder, bridge);
+    const { outcome } = await mailroom.user("ann").post("write it");
+    expect((await call(coder, "read_mail")).text).toContain("write it");
+    await call(coder, "send_response", { target: "lead", subject: "Re", body: "through the bridge" });
+    expect((await outcome).message.message.body).toBe("through the bridge");
+  });
+});

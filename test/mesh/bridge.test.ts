@@ -1,0 +1,226 @@
+/** Decisions G2 and G3: mail between MAIL swarms over the mesh, in both directions and through restarts. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { InstanceId } from "../../src/engine/ports.js";
+import { defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
+import { meshActions } from "../../src/mesh/bridge/actions.js";
+import { InboundBridge } from "../../src/mesh/bridge/in.js";
+import { MeshCarrier } from "../../src/mesh/bridge/out.js";
+import { openSqliteStore } from "../../src/store/index.js";
+import { type Agent, Mesh } from "./harness.js";
+
+interface House {
+  readonly agent: Agent;
+  readonly mailroom: Mailroom;
+  readonly bridge: InboundBridge;
+}
+
+let mesh: Mesh;
+let lab: string;
+const houses: House[] = [];
+
+/** Asks bob in the lab what its user asks it, and completes with bob's answer. */
+const asking = defineSwarm({
+  name: "desk",
+  enableInterswarm: true,
+  agents: [
+    defineAgent({
+      name: "clerk",
+      enableEntrypoint: true,
+      enableInterswarm: true,
+      canCompleteTasks: true,
+      commTargets: ["bob@lab", "ghost@lab"],
+      run: (mail) => {
+        if (mail.fromType === "user") {
+          mail.request(mail.body.startsWith("ghost") ? "ghost@lab" : "bob@lab", "Order", mail.body);
+          mail.await();
+        } else mail.complete(`${mail.from} says ${mail.body}`);
+      },
+    }),
+  ],
+});
+
+const answering = defineSwarm({
+  name: "shop",
+  agents: [
+    defineAgent({
+      name: "owner",
+      enableEntrypoint: true,
+      canCompleteTasks: true,
+      commTargets: [],
+      run: (mail) => mail.complete(`sold: ${mail.body.split("\n")[0]}`),
+    }),
+  ],
+});
+
+async function openHouse(
+  agent: Agent,
+  swarm: typeof asking,
+  options: { tasksPerHour?: number } = {},
+): Promise<House> {
+  const { store, node } = agent;
+  const mailroom = await Mailroom.open({
+    swarm,
+    store,
+    clock: mesh.clock,
+    carriers: [new MeshCarrier(node, store.mesh)],
+    onProblem: () => undefined,
+  });
+  const bridge = new InboundBridge({ node, runtime: mailroom.runtime, store, ...options });
+  await bridge.start();
+  const house = { agent, mailroom, bridge };
+  houses.push(house);
+  return house;
+}
+
+async function settle(): Promise<void> {
+  for (let round = 0; round < 40; round += 1) {
+    await mesh.settle();
+    for (const { bridge } of houses) await bridge.quiet();
+    await new Promise(setImmediate);
+  }
+}
+
+const peerOf = (swarmId: string, name: string): InstanceId => ({
+  role: "user",
+  id: `mesh/${swarmId}/${name}`,
+});
+const inboxOf = async (agent: Agent): Promise<string[]> =>
+  (await agent.store.mesh.inbox({ limit: 50 }))
+    .filter(({ type }) => type === "message")
+    .map(({ content }) => content);
+
+let alice: Agent;
+let bob: Agent;
+beforeEach(async () => {
+  mesh = new Mesh();
+  alice = await mesh.agent("alice", {}, await openSqliteStore({ path: ":memory:" }));
+  bob = await mesh.agent("bob", {}, await openSqliteStore({ path: ":memory:" }));
+  lab = await mesh.swarm(alice, bob);
+});
+afterEach(async () => {
+  for (const { bridge, mailroom } of houses.splice(0)) {
+    await bridge.stop();
+    await mailroom.close({ grace: 0 });
+  }
+  await mesh.close();
+});
+
+describe("mesh to MAIL", () => {
+  it("a message becomes a task of its sender, and the finish message goes back once, in its thread", async () => {
+    const shop = await openHouse(bob, answering);
+    const { messageId } = await alice.node.send({ swarmId: lab, to: "bob", content: "three apples" });
+    await settle();
+    const task = await shop.mailroom.store.tasks.find(peerOf(lab, "alice"), messageId);
+    expect(task?.status).toBe("completed");
+    const [reply] = (await alice.store.mesh.inbox({ limit: 50 })).filter(({ type }) => type === "message");
+    expect(reply).toMatchObject({ content: "sold: three apples", inReplyTo: messageId, threadId: messageId });
+    expect(await bob.store.mesh.queued("pending", 9)).toEqual([]);
+  });
+
+  it("a further message in the thread goes on with the task; others have their own", async () => {
+    const shop = await openHouse(bob, answering);
+    const thread_id = crypto.randomUUID();
+    for (const content of ["one", "two"]) {
+      await alice.node.send({ swarmId: lab, to: "bob", content, extras: { thread_id } });
+      await settle();
+    }
+    await alice.node.send({ swarmId: lab, to: "bob", content: "three" });
+    await settle();
+    expect((await inboxOf(alice)).sort()).toEqual(["sold: one", "sold: three", "sold: two"]);
+    const { tasks } = await shop.mailroom.store.tasks.list({ instance: peerOf(lab, "alice"), limit: 9 });
+    expect(tasks).toHaveLength(2);
+  });
+
+  it("a peer can open only so many tasks in an hour; what is beyond stays in the inbox", async () => {
+    const shop = await openHouse(bob, answering, { tasksPerHour: 2 });
+    for (const content of ["one", "two", "three"]) {
+      await alice.node.send({ swarmId: lab, to: "bob", content });
+      await settle();
+    }
+    const { tasks } = await shop.mailroom.store.tasks.list({ limit: 9 });
+    expect(tasks).toHaveLength(2);
+    expect(await inboxOf(bob)).toContain("three");
+    expect(bob.problems.map(({ code }) => code)).toContain("mesh_bridge_limit");
+  });
+
+  it("what was accepted before a crash becomes one task after it, and its answer goes out", async () => {
+    // No bridge runs: as if the process had died between acceptance and processing.
+    const { messageId } = await alice.node.send({ swarmId: lab, to: "bob", content: "later" });
+    await settle();
+    const shop = await openHouse(bob, answering);
+    await settle();
+    expect(await inboxOf(alice)).toEqual(["sold: later"]);
+    await shop.bridge.stop();
+    const again = new InboundBridge({ node: bob.node, runtime: shop.mailroom.runtime, store: bob.store });
+    await again.start();
+    await settle();
+    await again.stop();
+    expect(await inboxOf(alice)).toEqual(["sold: later"]);
+    expect((await shop.mailroom.store.tasks.find(peerOf(lab, "alice"), messageId))?.status).toBe("completed");
+  });
+
+  it("two bridged swarms do not answer each other for ever", async () => {
+    await openHouse(alice, answering);
+    await openHouse(bob, answering);
+    await alice.node.send({ swarmId: lab, to: "bob", content: "ping" });
+    await settle();
+    expect(await inboxOf(alice)).toEqual(["sold: ping"]);
+    expect(await inboxOf(bob)).toEqual(["ping"]);
+  });
+});
+
+describe("MAIL to mesh", () => {
+  it("name@alias is a peer: the request is signed and delivered, the answer comes back to who asked", async () => {
+    const desk = await openHouse(alice, asking);
+    await openHouse(bob, answering);
+    const posted = await desk.mailroom.runtime.post({ role: "user", id: "ann" }, { body: "pears" });
+    await settle();
+    const outcome = await posted.outcome;
+    expect(outcome.message.message.body).toBe("bob@lab says sold: pears");
+  });
+
+  it("mail for somebody who is not there is told to the agent that sent it", async () => {
+    const desk = await openHouse(alice, asking);
+    const posted = await desk.mailroom.runtime.post({ role: "user", id: "ann" }, { body: "ghost stories" });
+    await settle();
+    const outcome = await posted.outcome;
+    expect(outcome.message.message.body).toContain("ghost is not a member of lab");
+  });
+
+  it("mail to a peer that is away arrives when it is back", async () => {
+    const desk = await openHouse(alice, asking);
+    await openHouse(bob, answering);
+    mesh.down.add("bob.example.com");
+    const posted = await desk.mailroom.runtime.post({ role: "user", id: "ann" }, { body: "plums" });
+    await settle();
+    mesh.down.clear();
+    await mesh.pass(30_000);
+    await settle();
+    expect((await posted.outcome).message.message.body).toBe("bob@lab says sold: plums");
+  });
+});
+
+describe("actions", () => {
+  it("send the same message once, however often the same call is run", async () => {
+    const [send, mute] = meshActions({ node: alice.node });
+    const context = {
+      swarm: "desk",
+      agent: "clerk",
+      task: { id: "t", key: "k", owner: "user:ann@desk", contributors: [], entrypoint: "clerk" },
+      instance: { role: "user" as const, id: "ann" },
+      callId: "call-1",
+      attempt: 1,
+      params: {},
+      signal: new AbortController().signal,
+    };
+    const check = await send?.check({ swarm: "lab", content: "hello" });
+    if (check?.ok !== true) throw new Error("the arguments were refused");
+    expect(await send?.run(check.value, context)).toBe("sent to bob");
+    await send?.run(check.value, { ...context, attempt: 2 });
+    await mesh.settle();
+    expect(await inboxOf(bob)).toEqual(["hello"]);
+    expect(await send?.check({ swarm: "lab" })).toMatchObject({ ok: false });
+    await mute?.run({ agent: "bob" }, context);
+    expect(alice.node.core.view.mutedAgents.has("bob")).toBe(true);
+  });
+});

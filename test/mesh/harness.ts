@@ -1,0 +1,228 @@
+/** Several agents in one process, with a network that can be cut and a clock that stands still. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type KeyPair, keyPairFromSeed } from "../../src/mesh/identity/keys.js";
+import { type InviteFiles, inviteFiles } from "../../src/mesh/invite/files.js";
+import { type Draft, signDraft } from "../../src/mesh/message/build.js";
+import type { MeshMessage } from "../../src/mesh/message/types.js";
+import { MeshNode } from "../../src/mesh/node.js";
+import { DEFAULT_MESH_OPTIONS, type MeshOptions } from "../../src/mesh/options.js";
+import { createMeshHandler, type MeshResponse } from "../../src/mesh/wire/handler.js";
+import { type HttpAnswer, type HttpClient, NetError } from "../../src/net/index.js";
+import { VirtualClock } from "../../src/outbox/contract/virtual-clock.js";
+import { openSqliteStore, type SqliteStore } from "../../src/store/index.js";
+
+import { engineRoom } from "../../src/store/sqlite/rooms/engine.js";
+import { journalRoom } from "../../src/store/sqlite/rooms/journal.js";
+import { meshRoom } from "../../src/store/sqlite/rooms/mesh.js";
+import { outboxRoom } from "../../src/store/sqlite/rooms/outbox.js";
+
+export interface Call {
+  readonly from: string;
+  readonly method: string;
+  readonly url: string;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface Agent {
+  readonly name: string;
+  readonly node: MeshNode;
+  readonly store: SqliteStore;
+  readonly pair: KeyPair;
+  readonly endpoint: string;
+  readonly problems: { code: string; message: string }[];
+  readonly directory: string;
+  post(
+    path: string,
+    body: unknown,
+    headers?: Record<string, string>,
+    address?: string,
+  ): Promise<MeshResponse>;
+  /** A message of this agent, signed as it should be; `fields` are changed before signing. */
+  message(fields: Partial<Draft> & { swarm_id: string }, at?: number): MeshMessage;
+}
+
+/** The rooms that a mesh agent needs: opening a store costs what its migrations cost. */
+const ROOMS = [journalRoom, engineRoom, outboxRoom, meshRoom];
+
+const ids = { uuid: () => crypto.randomUUID(), ordered: () => crypto.randomUUID() };
+
+export class Mesh {
+  readonly clock = new VirtualClock(Date.parse("2026-11-16T12:00:00.000Z"));
+  readonly agents = new Map<string, Agent>();
+  readonly calls: Call[] = [];
+  /** Hosts that do not answer. */
+  readonly down = new Set<string>();
+  /** Answers of somebody who is not one of ours. */
+  readonly foreign = new Map<
+    string,
+    (call: Call) => { status: number; body: string; headers?: Record<string, string> }
+  >();
+  readonly onDisk: boolean;
+  readonly #directories: string[] = [];
+
+  constructor({ onDisk = false }: { onDisk?: boolean } = {}) {
+    this.onDisk = onDisk;
+  }
+
+  async agent(name: string, options: Partial<MeshOptions> = {}, store?: SqliteStore): Promise<Agent> {
+    const seed = Buffer.alloc(32, 0);
+    seed.write(name);
+    const pair = keyPairFromSeed(seed);
+    const endpoint = `https://${name}.example.com/swarm`;
+    const own = store ?? (await openSqliteStore({ path: ":memory:", rooms: ROOMS }));
+    const directory = mkdtempSync(join(tmpdir(), "mesh-agent-"));
+    this.#directories.push(directory);
+    const problems: { code: string; message: string }[] = [];
+    const files = this.onDisk ? inviteFiles(join(directory, "invites")) : inMemory();
+    const node = await MeshNode.open({
+      store: own,
+      http: this.#client(name),
+      clock: this.clock,
+      ids,
+      identity: { agentId: name, endpoint },
+      pair,
+      options: { ...DEFAULT_MESH_OPTIONS, ...options },
+      report: (problem) => problems.push(problem),
+      random: () => 0,
+      inviteFiles: files,
+      ...(this.onDisk && { stateFile: join(directory, "state.json") }),
+    });
+    const handle = createMeshHandler(node);
+    const agent: Agent = {
+      name,
+      node,
+      store: own,
+      pair,
+      endpoint,
+      problems,
+      directory,
+      post: (path, body, headers = {}, address = "198.51.100.7") =>
+        handle({
+          method: "POST",
+          path,
+          headers,
+          body:
+            typeof body === "string"
+              ? Buffer.from(body)
+              : body instanceof Uint8Array
+                ? body
+                : Buffer.from(JSON.stringify(body)),
+          address,
+        }),
+      message: (fields, at = this.clock.now()) =>
+        signDraft(
+          {
+            message_id: crypto.randomUUID(),
+            recipient: "broadcast",
+            type: "message",
+            content: "hello",
+            ...fields,
+          },
+          { agentId: name, endpoint, pair },
+          at,
+        ),
+    };
+    this.agents.set(`${name}.example.com`, agent);
+    return agent;
+  }
+
+  /** A swarm of these agents, the first being its master. */
+  async swarm(master: Agent, ...members: Agent[]): Promise<string> {
+    const { id } = await master.node.create("Lab");
+    for (const member of members) await member.node.join(await master.node.invite(id));
+    await this.settle();
+    return id;
+  }
+
+  /** Lets everything happen that happens without time passing. */
+  async settle(): Promise<void> {
+    for (let round = 0; round < 4; round += 1) {
+      for (const { node } of this.agents.values()) await node.quiet();
+      await new Promise(setImmediate);
+    }
+  }
+
+  /** Lets time pass, timer by timer. */
+  async pass(ms: number): Promise<void> {
+    const until = this.clock.now() + ms;
+    do await this.settle();
+    while (this.clock.step(until));
+    if (this.clock.now() < until) this.clock.jump(until - this.clock.now());
+  }
+
+  /** A process that dies: its agent is gone from the network, its store is what is left. */
+  crash(agent: Agent): SqliteStore {
+    this.agents.delete(`${agent.name}.example.com`);
+    void agent.node.close();
+    return agent.store;
+  }
+
+  async close(): Promise<void> {
+    for (const { node, store } of this.agents.values()) {
+      await node.close();
+      await store.close();
+    }
+    for (const directory of this.#directories) rmSync(directory, { recursive: true, force: true });
+  }
+
+  #client(from: string): HttpClient {
+    const request: HttpClient["request"] = async (target, options = {}) => {
+      const url = new URL(target);
+      const { method = "GET", headers = {} } = options;
+      const body = options.body === undefined ? "" : Buffer.from(options.body).toString("utf8");
+      const call: Call = { from, method, url: url.href, body, headers };
+      this.calls.push(call);
+      const unreachable = (): NetError => new NetError("unreachable", "the network is cut", { url });
+      if (this.down.has(url.hostname) || this.down.has(`${from}.example.com`)) throw unreachable();
+      const foreign = this.foreign.get(url.hostname);
+      if (foreign !== undefined) return toAnswer(url, foreign(call));
+      const agent = this.agents.get(url.hostname);
+      if (agent === undefined) throw unreachable();
+      const handle = createMeshHandler(agent.node);
+      const response = await handle({
+        method,
+        path: url.pathname,
+        headers: Object.fromEntries(
+          Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+        ),
+        body: Buffer.from(body),
+        address: `from ${from}`,
+      });
+      if (this.down.has(url.hostname)) throw unreachable();
+      return toAnswer(url, response);
+    };
+    return { request, open: () => Promise.reject(new Error("not used here")), close: async () => undefined };
+  }
+}
+
+function inMemory(): InviteFiles {
+  const tokens = new Map<string, string>();
+  return {
+    keep: (swarmId, token) => tokens.set(swarmId, token),
+    read: (swarmId) => tokens.get(swarmId),
+    forget: (swarmId) => tokens.delete(swarmId),
+  };
+}
+
+function toAnswer(
+  url: URL,
+  response: { status: number; body: string; headers?: Readonly<Record<string, string>> },
+): HttpAnswer {
+  const body = Buffer.from(response.body);
+  return {
+    status: response.status,
+    headers: response.headers ?? {},
+    body,
+    url: url.href,
+    text: () => response.body,
+  };
+}
+
+export function bodyOf(
+  response: MeshResponse,
+): Record<string, unknown> & { error?: { code: string; message: string; details?: { reason?: string } } } {
+  return JSON.parse(response.body);
+}

@@ -1,0 +1,190 @@
+/** Three real processes over real TLS: operations, members that are away, and SIGKILL. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeDevCertificates } from "../../src/mesh/dev-ca/files.js";
+import { keyPairFromSeed } from "../../src/mesh/identity/keys.js";
+import { createGuard, createHttpClient, type HttpClient } from "../../src/net/index.js";
+
+interface Running {
+  readonly name: string;
+  readonly port: number;
+  call(command: string, ...args: string[]): Promise<unknown>;
+  kill(): Promise<void>;
+}
+
+let directory: string;
+let tls: string;
+let http: HttpClient;
+const running = new Map<string, Running>();
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+async function start(name: string, port: number): Promise<Running> {
+  const script = new URL("./node-process.ts", import.meta.url).pathname;
+  const child: ChildProcess = spawn(
+    process.execPath,
+    ["--import", "tsx", script, name, String(port), directory, tls],
+    {
+      stdio: ["pipe", "pipe", "inherit"],
+    },
+  );
+  const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
+  const ready = new Promise<unknown>((resolve, reject) => waiting.set(0, { resolve, reject }));
+  if (child.stdout === null || child.stdin === null) throw new Error("no pipes");
+  const input = child.stdin;
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    const { id, value, error } = JSON.parse(line);
+    const waiter = waiting.get(id);
+    waiting.delete(id);
+    if (error === undefined) waiter?.resolve(value);
+    else waiter?.reject(new Error(error));
+  });
+  let next = 0;
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const made: Running = {
+    name,
+    port,
+    call(command, ...args) {
+      next += 1;
+      const id = next;
+      input.write(`${JSON.stringify({ id, command, args })}\n`);
+      return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
+    },
+    async kill() {
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
+  running.set(name, made);
+  await ready;
+  return made;
+}
+
+/** Asks again until the answer is as it should be; the test's own time limit ends it otherwise. */
+async function eventually(ask: () => Promise<unknown>, expected: unknown): Promise<void> {
+  for (;;) {
+    const answer = await ask();
+    try {
+      expect(answer).toEqual(expected);
+      return;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+  }
+}
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "mesh-processes-"));
+  tls = join(directory, "tls");
+  makeDevCertificates(tls, Date.now());
+  http = createHttpClient({
+    clock: { after: (ms, callback) => clearTimeout.bind(undefined, setTimeout(callback, ms)) },
+    guard: createGuard({ allow: ["loopback"] }),
+    tls: { extraCaFile: join(tls, "dev-ca.pem") },
+  });
+});
+afterAll(async () => {
+  await Promise.all([...running.values()].map((one) => one.kill()));
+  await http.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+describe("three agents in three processes", () => {
+  it("join, talk, kick and transfer, with members away and killed in between", async () => {
+    const ports = [await freePort(), await freePort(), await freePort()] as const;
+    let [alice, bob, carol] = await Promise.all([
+      start("alice", ports[0]),
+      start("bob", ports[1]),
+      start("carol", ports[2]),
+    ]);
+    const lab = String(await alice.call("create", "Lab"));
+    await bob.call("join", String(await alice.call("invite", lab)));
+    await carol.call("join", String(await alice.call("invite", lab)));
+    const all = ["alice", "bob", "carol"];
+    for (const agent of [alice, bob, carol]) {
+      await eventually(() => agent.call("swarms"), [{ id: lab, master: "alice", members: all }]);
+    }
+
+    await alice.call("send", lab, "broadcast", "hello all");
+    for (const agent of [bob, carol]) {
+      await eventually(async () => texts(await agent.call("inbox")), ["hello all"]);
+    }
+
+    // Carol is killed; what is sent meanwhile waits, also when the sender is killed, too.
+    await carol.kill();
+    await alice.call("send", lab, "carol", "while you were away");
+    await alice.call("transfer", lab, "bob");
+    await eventually(() => bob.call("swarms"), [{ id: lab, master: "bob", members: all }]);
+    await alice.kill();
+    [alice, carol] = await Promise.all([start("alice", ports[0]), start("carol", ports[2])]);
+    await alice.call("retry", `https://localhost:${ports[2]}`);
+    await eventually(async () => texts(await carol.call("inbox")), ["hello all", "while you were away"]);
+    await eventually(() => carol.call("swarms"), [{ id: lab, master: "bob", members: all }]);
+
+    // The new master kicks somebody who is not there.
+    await alice.kill();
+    await bob.call("kick", lab, "alice");
+    await eventually(() => carol.call("swarms"), [{ id: lab, master: "bob", members: ["bob", "carol"] }]);
+    alice = await start("alice", ports[0]);
+    await bob.call("retry", `https://localhost:${ports[0]}`);
+    await eventually(() => alice.call("swarms"), []);
+
+    await carol.call("leave", lab);
+    await eventually(() => bob.call("swarms"), [{ id: lab, master: "bob", members: ["bob"] }]);
+  });
+
+  it("G9: twenty races of five joiners over TLS have one winner each", async () => {
+    const port = await freePort();
+    const master = await start("master", port);
+    for (let race = 0; race < 20; race += 1) {
+      const id = String(await master.call("create", `Race ${race}`));
+      const token = String(await master.call("invite", id, "1")).split("token=")[1];
+      const answers = await Promise.all(
+        Array.from({ length: 5 }, (_, index) => {
+          const public_key = keyPairFromSeed(Buffer.alloc(32, index + 1)).publicKey.text;
+          const sender = { agent_id: `j${index}`, endpoint: "https://localhost:1/swarm", public_key };
+          const body = JSON.stringify({
+            type: "system",
+            action: "join_request",
+            invite_token: token,
+            sender,
+          });
+          return http.request(`https://localhost:${port}/swarm/join`, { method: "POST", body });
+        }),
+      );
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+      expect(answers.filter(({ status }) => status === 403)).toHaveLength(4);
+    }
+  });
+
+  it("refuses a certificate that nobody vouches for", async () => {
+    const port = running.get("master")?.port ?? 0;
+    const strict = createHttpClient({
+      clock: { after: (ms, callback) => clearTimeout.bind(undefined, setTimeout(callback, ms)) },
+      guard: createGuard({ allow: ["loopback"] }),
+    });
+    await expect(strict.request(`https://localhost:${port}/swarm/info`)).rejects.toMatchObject({
+      code: "tls_failed",
+    });
+    await strict.close();
+  });
+});
+
+function texts(inbox: unknown): string[] {
+  if (!Array.isArray(inbox)) return [];
+  return inbox
+    .filter(({ type }) => type === "message")
+    .map(({ content }) => String(content))
+    .reverse();
+}

@@ -1,0 +1,161 @@
+/** Checklist items 60–62: `state.json`, export, import and merge. */
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readStateFile } from "../../src/mesh/state/file.js";
+import { type Agent, Mesh } from "./harness.js";
+
+let mesh: Mesh;
+let alice: Agent;
+let bob: Agent;
+let lab: string;
+
+beforeEach(async () => {
+  mesh = new Mesh({ onDisk: true });
+  alice = await mesh.agent("alice");
+  bob = await mesh.agent("bob");
+  lab = await mesh.swarm(alice, bob);
+});
+afterEach(() => mesh.close());
+
+const members = (agent: Agent): string[] => [...agent.node.swarm(lab).members.keys()].sort();
+const exported = (agent: Agent) => JSON.parse(JSON.stringify(agent.node.exportState()));
+
+describe("state.json", () => {
+  it("60. follows every change, is valid, private, and whole", async () => {
+    const path = join(bob.directory, "state.json");
+    const read = () => readStateFile(readFileSync(path, "utf8"));
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(read()).toMatchObject({ schema_version: "1.0.0", agent_id: "bob" });
+    expect(Object.keys(JSON.parse(readFileSync(path, "utf8")))).toEqual([
+      "schema_version",
+      "agent_id",
+      "swarms",
+      "muted_swarms",
+      "muted_agents",
+      "public_keys",
+    ]);
+    await bob.node.mute("agent", "eve");
+    expect(read().muted_agents).toEqual(["eve"]);
+    await bob.node.leave(lab);
+    expect(read().swarms).toEqual({});
+    expect(statSync(join(bob.directory, "invites")).mode & 0o777).toBe(0o700);
+  });
+
+  it("61. an export says when; an import takes that away, and refuses what it does not know", async () => {
+    const state = exported(bob);
+    expect(state.exported_at).toBe(new Date(mesh.clock.now()).toISOString());
+    await bob.node.importState(JSON.stringify(state), { mode: "replace" });
+    expect(readFileSync(join(bob.directory, "state.json"), "utf8")).not.toContain("exported_at");
+    expect(members(bob)).toEqual(["alice", "bob"]);
+    const wrong = [
+      { ...state, schema_version: "3.0.0" },
+      { ...state, agent_id: "mallory" },
+      { ...state, swarms: { [lab]: { ...state.swarms[lab], master: "nobody" } } },
+      { ...state, swarms: { [crypto.randomUUID()]: state.swarms[lab] } },
+      { ...state, swarms: { [lab]: { ...state.swarms[lab], members: [] } } },
+      {
+        ...state,
+        swarms: {
+          [lab]: { ...state.swarms[lab], members: [{ ...state.swarms[lab].members[0], public_key: "x" }] },
+        },
+      },
+      { ...state, muted_agents: ["a\nb"] },
+    ];
+    const before = exported(bob);
+    for (const file of wrong) {
+      await expect(bob.node.importState(JSON.stringify(file), { mode: "replace" })).rejects.toMatchObject({
+        code: "invalid_state_file",
+      });
+    }
+    await expect(bob.node.importState("{", { mode: "replace" })).rejects.toMatchObject({
+      code: "invalid_state_file",
+    });
+    expect(exported(bob)).toEqual(before);
+  });
+
+  it("61. an import that the store refuses changes nothing (8.24)", async () => {
+    const state = exported(bob);
+    const before = exported(bob);
+    const commit = bob.store.commit.bind(bob.store);
+    bob.store.commit = () => Promise.reject(new Error("disk full"));
+    await expect(
+      bob.node.importState(JSON.stringify({ ...state, muted_agents: ["eve"] }), { mode: "replace" }),
+    ).rejects.toThrow("disk full");
+    bob.store.commit = commit;
+    expect(exported(bob)).toEqual(before);
+  });
+
+  it("62. a merge keeps what the file does not have, and never changes keys or masters silently", async () => {
+    const state = exported(bob);
+    const carol = await mesh.agent("carol");
+    await carol.node.join(await alice.node.invite(lab));
+    await mesh.settle();
+    const swarm = state.swarms[lab];
+    swarm.master = "bob";
+    swarm.members[0] = { ...swarm.members[0], agent_id: "alice", public_key: carol.pair.publicKey.text };
+    const { conflicts } = await bob.node.importState(JSON.stringify(state), { mode: "merge" });
+    expect(members(bob)).toEqual(["alice", "bob", "carol"]);
+    expect(conflicts).toHaveLength(2);
+    expect(bob.node.swarm(lab).master).toBe("alice");
+    expect(bob.node.swarm(lab).members.get("alice")?.publicKey).toBe(alice.pair.publicKey.text);
+  });
+
+  it("62. a 2.0.0 export of the reference and a 1.0.0 file with message_queue are taken", async () => {
+    const at = "2026-11-16T01:28:35.664000+00:00";
+    const message = {
+      message_id: crypto.randomUUID(),
+      swarm_id: lab,
+      sender_id: "alice",
+      recipient_id: "bob",
+      message_type: "message",
+      content: "old",
+      received_at: at,
+      status: "read",
+      read_at: at,
+      deleted_at: null,
+    };
+    const reference = { ...exported(bob), schema_version: "2.0.0", inbox: [message], outbox: [] };
+    const first = await bob.node.importState(JSON.stringify(reference), { mode: "merge" });
+    expect(first.counts.inbox).toBe(1);
+    await bob.node.importState(JSON.stringify(reference), { mode: "merge" });
+    expect((await bob.store.mesh.inbox({ limit: 9, box: "read" })).map(({ content }) => content)).toEqual([
+      "old",
+    ]);
+    const queue = [
+      {
+        message_id: crypto.randomUUID(),
+        swarm_id: lab,
+        sender_id: "alice",
+        type: "message",
+        content: "waiting",
+        received_at: at,
+        status: "pending",
+      },
+      {
+        message_id: crypto.randomUUID(),
+        swarm_id: lab,
+        sender_id: "alice",
+        type: "message",
+        content: "done",
+        received_at: at,
+        status: "completed",
+      },
+    ];
+    await bob.node.importState(JSON.stringify({ ...exported(bob), message_queue: queue }), { mode: "merge" });
+    expect((await bob.store.mesh.inbox({ limit: 9, box: "unread" })).map(({ content }) => content)).toContain(
+      "waiting",
+    );
+    expect((await bob.store.mesh.queued("pending", 9)).map(({ content }) => content)).not.toContain(
+      "waiting",
+    );
+  });
+
+  it("the tables are the truth: a node that is opened again knows what it knew", async () => {
+    await bob.node.mute("swarm", lab, "quiet please");
+    const before = exported(bob);
+    bob = await mesh.agent("bob", {}, mesh.crash(bob));
+    expect(exported(bob)).toEqual(before);
+    expect(bob.node.core.view.mutedSwarms.get(lab)?.reason).toBe("quiet please");
+  });
+});
