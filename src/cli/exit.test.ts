@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MailClientError, MailConnectionError, MailStreamError } from "../client/index.js";
+import { ConfigError } from "../config/index.js";
 import { CliError, EXIT, explain } from "./exit.js";
 
 describe("what is said about errors", () => {
@@ -14,6 +15,15 @@ describe("what is said about errors", () => {
     [new MailConnectionError("unreachable", "http://x", "no answer"), EXIT.unreachable, /mailroom server/],
     [new MailStreamError("stream_lost", "cut", { taskId: "t1" }), EXIT.unreachable, /tasks follow t1/],
     [new CliError("usage", "wrong", { exit: EXIT.usage, hint: "right" }), EXIT.usage, /right/],
+    [new ConfigError([{ place: "--port", message: "must be a number" }]), EXIT.usage, undefined],
+    [
+      new ConfigError([
+        { place: "--port", message: "wrong" },
+        { place: "mail.toml:2", message: "wrong too" },
+      ]),
+      EXIT.failure,
+      undefined,
+    ],
     [new Error("broken"), EXIT.failure, undefined],
     ["thrown text", EXIT.failure, undefined],
   ])("%s", (error, exit, hint) => {

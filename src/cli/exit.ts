@@ -1,5 +1,6 @@
 /** Exit codes, documented in docs/cli.md, and how errors become one. */
 import { MailClientError, MailConnectionError, MailStreamError } from "../client/index.js";
+import { ConfigError } from "../config/index.js";
 
 export const EXIT = {
   ok: 0,
@@ -55,6 +56,11 @@ export function explain(error: unknown): Explanation {
     const hint =
       error.taskId === undefined ? undefined : `go on watching with 'mailroom tasks follow ${error.taskId}'`;
     return { code: error.code, message: error.message, hint, exit: EXIT.unreachable };
+  }
+  if (error instanceof ConfigError) {
+    // What stands on the command line is the command's own mistake; a file or a variable is something it found.
+    const isFlag = error.problems.every(({ place }) => place?.startsWith("--") === true);
+    return { code: error.code, message: error.message, exit: isFlag ? EXIT.usage : EXIT.failure };
   }
   const message = error instanceof Error ? error.message : String(error);
   const code = codeOf(error);

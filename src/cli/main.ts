@@ -1,5 +1,6 @@
 /** The `mailroom` command: which words there are. What they do is loaded when they are used. */
 import { Command, CommanderError, Option } from "commander";
+import { clientFlagsFirst } from "./client-flags.js";
 import { EXIT, type ExitCode, explain } from "./exit.js";
 import { modernFlags } from "./old-flags.js";
 import { type CommonOptions, EXIT_HELP } from "./options.js";
@@ -19,7 +20,7 @@ export async function main(
     return EXIT.ok;
   }
   try {
-    await program.parseAsync(modernFlags(argv), { from: "user" });
+    await program.parseAsync(clientFlagsFirst(modernFlags(argv)), { from: "user" });
     return exit;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;

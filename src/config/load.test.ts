@@ -195,9 +195,10 @@ describe("mistakes", () => {
   });
 
   it("in variables too, if they are meant for us", () => {
-    const env = { MAILROOM_PROT: "9000", PORT: "1", MAILROOM_MESH_LISTEN: "x" };
+    const env = { MAILROOM_PROT: "9000", MAILROOM_SERVER_PORT: "9000", PORT: "1", MAILROOM_MESH_LISTEN: "x" };
     expect(problemsOf(() => load({ env }))).toMatchObject([
       { place: "MAILROOM_PROT", hint: "did you mean 'MAILROOM_PORT'?" },
+      { place: "MAILROOM_SERVER_PORT", hint: "did you mean 'MAILROOM_PORT'?" },
     ]);
   });
 
@@ -273,11 +274,11 @@ describe("secrets", () => {
 
 describe("rooms that come later", () => {
   it("have their tables, which are kept as they are until somebody declares them", () => {
-    write('[mesh]\nlisten = 9443\nanything = "goes"\n');
+    write('[a2a]\nlisten = 9443\nanything = "goes"\n');
     const config = load();
-    expect(config.reserved).toEqual({ mesh: { listen: 9443, anything: "goes" } });
-    write("mesh = 3");
-    expect(problemsOf(() => load())).toMatchObject([{ message: "mesh must be a table" }]);
+    expect(config.reserved).toEqual({ a2a: { listen: 9443, anything: "goes" } });
+    write("a2a = 3");
+    expect(problemsOf(() => load())).toMatchObject([{ message: "a2a must be a table" }]);
   });
 
   it("declare their settings in the same words, and are then held to them", () => {
@@ -286,25 +287,25 @@ describe("rooms that come later", () => {
         env,
         directory,
         extend: (root) => ({
-          mesh: root.section("mesh", "The mesh.", (mesh) => ({
-            listen: mesh.optional("listen", { kind: whole({ max: 65_535 }), doc: "The port." }),
-            wake: mesh.setting("wake", { kind: truth, default: true, doc: "Whether." }),
+          a2a: root.section("a2a", "The table.", (a2a) => ({
+            listen: a2a.optional("listen", { kind: whole({ max: 65_535 }), doc: "The port." }),
+            wake: a2a.setting("wake", { kind: truth, default: true, doc: "Whether." }),
           })),
         }),
       });
-    write("[mesh]\nlisten = 9443\n");
-    const config = extended({ MAILROOM_MESH_WAKE: "no" });
-    expect(config.settings.mesh).toEqual({ listen: 9443, wake: false });
+    write("[a2a]\nlisten = 9443\n");
+    const config = extended({ MAILROOM_A2A_WAKE: "no" });
+    expect(config.settings.a2a).toEqual({ listen: 9443, wake: false });
     expect(config.settings.server.port).toBe(8000);
     expect(config.reserved).toEqual({});
     expect(explainConfig(config)).toContainEqual({
-      key: "mesh.wake",
+      key: "a2a.wake",
       value: "false",
-      source: "MAILROOM_MESH_WAKE",
+      source: "MAILROOM_A2A_WAKE",
     });
-    write("[mesh]\nlisen = 9443\n");
-    expect(problemsOf(extended)).toMatchObject([{ key: "mesh.lisen", hint: "did you mean 'listen'?" }]);
-    expect(problemsOf(() => extended({ MAILROOM_MESH_WAK: "no" }))).toHaveLength(2);
+    write("[a2a]\nlisen = 9443\n");
+    expect(problemsOf(extended)).toMatchObject([{ key: "a2a.lisen", hint: "did you mean 'listen'?" }]);
+    expect(problemsOf(() => extended({ MAILROOM_A2A_WAK: "no" }))).toHaveLength(2);
   });
 });
 

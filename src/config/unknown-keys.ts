@@ -69,11 +69,17 @@ export function unknownVariables(
     .filter((name) => name.startsWith("MAILROOM_") && env[name] !== "" && env[name] !== undefined)
     .filter((name) => !variables.has(name) && !reserved.some((prefix) => name.startsWith(prefix)))
     .map((name) => {
-      const near = nearest(name, variables);
+      const near = variableOfKey(name, known) ?? nearest(name, variables);
       return {
         place: name,
         message: "there is no setting with this environment variable",
-        hint: near === undefined ? "'mailroom config' lists those there are" : `did you mean '${near}'?`,
+        hint: near === undefined ? "docs/configuration.md lists those there are" : `did you mean '${near}'?`,
       };
     });
+}
+
+/** Of `server.port` one expects `MAILROOM_SERVER_PORT`; some of the variables are shorter than that. */
+function variableOfKey(name: string, { rows }: KnownNames): string | undefined {
+  const row = rows.find(({ key }) => `MAILROOM_${key.replaceAll(".", "_").toUpperCase()}` === name);
+  return row?.env.find((variable) => variable.startsWith("MAILROOM_"));
 }

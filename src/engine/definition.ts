@@ -34,4 +34,6 @@ export interface SwarmDefinition {
   readonly excludeTools: readonly string[];
   /** Hash of everything that is data in the definition; a change is journaled (decisions B17). */
   readonly hash: string;
+  /** Lets go of what its actions hold: connections, processes. Called when the mailroom is closed. */
+  close?(): Promise<void>;
 }

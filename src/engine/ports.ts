@@ -139,6 +139,8 @@ export interface TaskIndex {
     limit: number;
     cursor?: string;
   }): Promise<TaskPage>;
+  /** Oldest first, after a key. Without `instance` it lists every task: for administration only. */
+  inOrder(options: { instance?: InstanceId; after?: JournalKey; limit: number }): Promise<TaskRow[]>;
   /** Tasks of one status in order of their key, for recovery. */
   withStatus(status: TaskStatus, afterKey: JournalKey | undefined, limit: number): Promise<TaskRow[]>;
   /**

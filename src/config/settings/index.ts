@@ -2,6 +2,7 @@
 import type { Section } from "../declare.js";
 import { authSettings } from "./auth.js";
 import { limitSettings } from "./limits.js";
+import { meshSettings } from "./mesh.js";
 import { clientSettings, logSettings, modelSettings, storeSettings } from "./other.js";
 import { serverSettings } from "./server.js";
 
@@ -16,9 +17,10 @@ export function declareSettings(root: Section) {
     store: root.section("store", "Where everything is kept.", storeSettings),
     log: root.section("log", "Logs.", (log) => logSettings(log, server.debug)),
     models: root.section("models", "Model providers.", modelSettings),
+    mesh: root.section("mesh", "The Agent Swarm Protocol: see mesh.md.", meshSettings),
     client: root.section("client", "The commands that talk to a server.", clientSettings),
   };
 }
 
 /** Tables of rooms that declare their settings themselves (`loadConfig`'s `extend`); accepted as they are until then. */
-export const RESERVED_TABLES = ["federation", "mesh", "map", "mcp", "a2a"] as const;
+export const RESERVED_TABLES = ["federation", "map", "mcp", "a2a"] as const;

@@ -1,5 +1,10 @@
 /** The MAIL tools, carried out. Each leaves exactly one result for its call, or a reason why it could not. */
-import { createAgentAddress, normaliseAddress, parseAgentAddress } from "../../mail/address.js";
+import {
+  createAgentAddress,
+  isInterswarmAddress,
+  normaliseAddress,
+  parseAgentAddress,
+} from "../../mail/address.js";
 import { buildBroadcast, buildRequest, buildResponse } from "../../mail/build.js";
 import { convertCallToMailMessage } from "../../mail/call-message.js";
 import type { AgentToolCall } from "../../mail/calls.js";
@@ -78,10 +83,17 @@ function routesFor(draft: Draft, rules: AgentRules, message: MAILMessage): Route
     return roomFor(draft, { to: others, remote: [] });
   }
   for (const address of addresses) {
+    // Whoever asked from another swarm can be answered: that reaches nobody who has not reached out first.
+    if (message.msg_type === "response" && isAsker(draft, rules, address)) continue;
     const error = checkRecipient(draft, rules, address);
     if (error !== undefined) return error;
   }
   return roomFor(draft, routesOf(addresses, draft.rules));
+}
+
+function isAsker({ state, rules: { swarm } }: Draft, { name }: AgentRules, address: string): boolean {
+  const sender = state.agents.get(name)?.onBehalfOf?.sender;
+  return sender?.address === address && isInterswarmAddress(address, swarm);
 }
 
 function checkRecipient(draft: Draft, rules: AgentRules, address: string): TurnError | undefined {

@@ -31,6 +31,15 @@ export interface AddressedMessage {
   readonly entrypoint: string;
 }
 
+/** A caller's own id of a new task. @throws RuntimeError `bad_input` */
+export function checkedTaskId(taskId: string): string {
+  if (TaskId.safeParse(taskId).success) return taskId;
+  throw new RuntimeError(
+    "bad_input",
+    "a task id is a string of 1 to 256 characters without control characters",
+  );
+}
+
 export function messageFromPerson(
   rules: SwarmRules,
   instance: InstanceId,
@@ -39,12 +48,6 @@ export function messageFromPerson(
   moment: Moment,
   task?: { readonly entrypoint: string },
 ): AddressedMessage {
-  if (!TaskId.safeParse(taskId).success) {
-    throw new RuntimeError(
-      "bad_input",
-      "a task id is a string of 1 to 256 characters without control characters",
-    );
-  }
   const entrypoint = input.entrypoint ?? task?.entrypoint ?? rules.entrypoint;
   if (input.entrypoint !== undefined) checkEntrypoint(rules, input.entrypoint);
   const { targets } = input;

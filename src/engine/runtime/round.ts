@@ -22,8 +22,8 @@ export class Round {
   /** To be shown every entry from the round's first on, in order. The outcome, once an entry ends the round. */
   see(number: number, entry: Entry): Outcome | undefined {
     if (number < this.#start) return undefined;
-    // What is not a message (the answer to a breakpoint) waits in no mailbox.
-    if (number === this.#start && entry.t !== "sent") this.#taken = true;
+    // What is not a message (the answer to a breakpoint), or one to other swarms alone, waits in no mailbox.
+    if (number === this.#start && (entry.t !== "sent" || entry.to.length === 0)) this.#taken = true;
     switch (entry.t) {
       case "turn":
       case "turn_failed":

@@ -47,7 +47,7 @@ import {
 import { HeadCount } from "./head-count.js";
 import { DEFAULT_RUNTIME_LIMITS, type RuntimeLimits } from "./limits.js";
 import { LiveTask } from "./live-task.js";
-import { messageFromPerson, type PersonMessage } from "./person-message.js";
+import { checkedTaskId, messageFromPerson, type PersonMessage } from "./person-message.js";
 import { Probation } from "./probation.js";
 import { RemoteMailboxes } from "./remote.js";
 import { Round } from "./round.js";
@@ -223,8 +223,9 @@ export class Runtime implements Core {
     const key = instanceKey(instance);
     this.#params.delete(key);
     this.#params.set(key, params);
+    if (this.#params.size <= MOST_PARAMS) return;
     const [oldest] = this.#params.keys();
-    if (this.#params.size > MOST_PARAMS && oldest !== undefined) this.#params.delete(oldest);
+    if (oldest !== undefined) this.#params.delete(oldest);
   }
 
   paramsOf(instance: InstanceId): Readonly<Record<string, unknown>> {
@@ -529,7 +530,7 @@ export class Runtime implements Core {
   #open(instance: InstanceId, input: PostInput): Promise<Posted> {
     this.#heads.assertRoom(instance);
     const rules = this.#rules;
-    const taskId = input.taskId ?? this.#ids.ordered();
+    const taskId = input.taskId === undefined ? this.#ids.ordered() : checkedTaskId(input.taskId);
     const key = this.#ids.ordered();
     const moment = this.#moment();
     const { message, to, remote, entrypoint } = messageFromPerson(rules, instance, taskId, input, moment);

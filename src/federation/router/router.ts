@@ -11,7 +11,7 @@ import { type Runtime, RuntimeError } from "../../engine/runtime/index.js";
 import { createAgentAddress, formatAgentAddress } from "../../mail/address.js";
 import type { MAILMessage } from "../../mail/message.js";
 import { checkTaskContributor, formatTaskContributor, parseTaskContributor } from "../../mail/owner.js";
-import type { Guard, HttpClient, Random } from "../../net/index.js";
+import { Circuits, type Guard, type HttpClient, type Random } from "../../net/index.js";
 import {
   type Attempt,
   type AttemptResult,
@@ -87,6 +87,8 @@ export class Router implements Carrier {
         targetConcurrency: settings.attemptsPerSwarm,
         timeLimit: 2 * settings.attemptTime + 5_000,
         backoff: { base: 250, factor: 2, cap: 30_000, jitter: 0.5 },
+        // Short pauses: while a circuit is open, nobody is told that a deadline has passed.
+        circuits: new Circuits({ pause: { base: 500, factor: 2, cap: 5_000, jitter: 0.2 }, random }),
         // Whoever forgets ids must not be sent a message again that a crash may have cut off (decisions E5).
         journalAttempts: ({ target }) => !this.#dedupes(target),
       },

@@ -132,6 +132,21 @@ export function taskIndexContract(current: () => Store): void {
       expect(keys(await tasks.withStatus("failed", undefined, 2))).toEqual([]);
     });
 
+    it("lists in the order of creation, for one caller or for all", async () => {
+      await write(
+        task(key(1)),
+        task(key(2), { status: "completed" }),
+        task(key(3), { instance: BOB }),
+        task(key(4), { status: "failed" }),
+      );
+      const { tasks } = current();
+      const instance = task(key(1)).instance;
+      expect(keys(await tasks.inOrder({ limit: 3 }))).toEqual([key(1), key(2), key(3)]);
+      expect(keys(await tasks.inOrder({ after: key(3), limit: 3 }))).toEqual([key(4)]);
+      expect(keys(await tasks.inOrder({ instance, limit: 2 }))).toEqual([key(1), key(2)]);
+      expect(keys(await tasks.inOrder({ instance, after: key(2), limit: 2 }))).toEqual([key(4)]);
+    });
+
     it("offers for removal what is too old or beyond the newest, and never a task that has not ended", async () => {
       await write(
         task(key(1), { status: "completed", updatedAt: 10 }),

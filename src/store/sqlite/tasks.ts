@@ -40,6 +40,11 @@ export const TASK_QUERIES = {
     (status) => `SELECT ${COLUMNS} FROM tasks
       WHERE role = @role AND instance = @instance AND status = '${status}' AND key < @before`,
   ).join(" UNION ALL ")} ORDER BY key DESC LIMIT @limit`,
+  inOrderAll: `SELECT ${COLUMNS} FROM tasks WHERE key > @after ORDER BY key LIMIT @limit`,
+  inOrderInstance: `${TASK_STATUSES.map(
+    (status) => `SELECT ${COLUMNS} FROM tasks
+      WHERE role = @role AND instance = @instance AND status = '${status}' AND key > @after`,
+  ).join(" UNION ALL ")} ORDER BY key LIMIT @limit`,
   withStatus: `SELECT ${COLUMNS} FROM tasks WHERE status = @status AND key > @after ORDER BY key LIMIT @limit`,
   // Named, because the planner would rather look up the three statuses in tasks_by_status and sort all they have.
   finishedBefore: `SELECT ${COLUMNS} FROM tasks INDEXED BY tasks_finished
@@ -67,6 +72,8 @@ export function createTaskIndex(db: Database, assertOpen: () => void): TaskIndex
   const listStatus = one(TASK_QUERIES.listStatus);
   const listInstance = one(TASK_QUERIES.listInstance);
   const listInstanceStatus = one(TASK_QUERIES.listInstanceStatus);
+  const inOrderAll = one(TASK_QUERIES.inOrderAll);
+  const inOrderInstance = one(TASK_QUERIES.inOrderInstance);
   const withStatus = one(TASK_QUERIES.withStatus);
   const finishedBefore = one(TASK_QUERIES.finishedBefore);
   const oldestToKeep = db.prepare<[object], Cutoff>(TASK_QUERIES.oldestToKeep);
@@ -122,6 +129,15 @@ export function createTaskIndex(db: Database, assertOpen: () => void): TaskIndex
       const tasks = rows.slice(0, limit).map(toTaskRow);
       const last = tasks.at(-1);
       return rows.length > limit && last !== undefined ? { tasks, nextCursor: last.key } : { tasks };
+    },
+
+    async inOrder({ instance, after = "", limit }) {
+      assertOpen();
+      const rows =
+        instance === undefined
+          ? inOrderAll.all({ after, limit })
+          : inOrderInstance.all({ ...scopeOf(instance), after, limit });
+      return rows.map(toTaskRow);
     },
 
     async withStatus(status, afterKey, limit) {

@@ -1,0 +1,222 @@
+/** What users and admins can do through MCP: give the swarm a task, follow it, answer its questions, cancel it. */
+import type { McpServer } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { TASK_STATUSES } from "../engine/ports.js";
+import type { Outcome } from "../engine/runtime/index.js";
+import { endsRound, type MailEvent } from "../engine/view/events.js";
+import type { Instance } from "../library/instance.js";
+import type { Task } from "../library/task.js";
+import { addTool, type ToolAnswer, type ToolCall, within } from "./tool.js";
+
+/** Most clients give a call up after a minute. */
+const LONGEST_WAIT = 50;
+const EVENTS_AT_ONCE = 100;
+
+const task_id = z.string().min(1).max(256).describe("The task's id");
+const wait_seconds = z
+  .number()
+  .min(0)
+  .max(LONGEST_WAIT)
+  .default(LONGEST_WAIT)
+  .describe(`How long to wait, at most ${LONGEST_WAIT}; the task goes on in any case`);
+
+export function addPersonTools(server: McpServer, instance: Instance): void {
+  addTool(server, {
+    name: "post_task",
+    description:
+      "Gives the swarm a task, or writes to one of your tasks that goes on, and waits for its answer. If the wait ends " +
+      "first, call follow_task.",
+    input: z.strictObject({
+      message: z.string().min(1).describe("What you want to know or have done"),
+      subject: z.string().min(1).optional().describe("A short title"),
+      task_id: task_id.optional().describe("To go on with a task of yours; a new one if left out"),
+      entrypoint: z.string().min(1).optional().describe("The agent to write to, if not the usual one"),
+      wait_seconds,
+    }),
+    run: async ({ message, subject, task_id: taskId, entrypoint, wait_seconds: wait }, call) => {
+      const { task, outcome, number } = await instance.post(message, {
+        ...(subject !== undefined && { subject }),
+        ...(taskId !== undefined && { taskId }),
+        ...(entrypoint !== undefined && { entrypoint }),
+      });
+      return waitFor(task, outcome, `${number}`, wait, call);
+    },
+  });
+  addTool(server, {
+    name: "follow_task",
+    description: "Shows what has happened in a task since an event, and waits for news if there are none.",
+    readOnly: true,
+    input: z.strictObject({
+      task_id,
+      after: z
+        .string()
+        .optional()
+        .describe("Id of the last event that you have seen; from the beginning if left out"),
+      wait_seconds,
+    }),
+    run: async ({ task_id: taskId, after, wait_seconds: wait }, call) => {
+      const task = await instance.requireTask(taskId);
+      let events = await eventsOf(task, after);
+      if (events.length === 0 && wait > 0 && (await task.status()) === "running") {
+        await nextEvent(task, after, within(wait, call));
+        events = await eventsOf(task, after);
+      }
+      const status = await task.status();
+      const last = events.at(-1)?.id ?? after;
+      const lines = events.map(({ id, event, data }) => `${id} ${event}: ${data.description}`);
+      const answer = events.findLast(endsRound)?.data.response;
+      return {
+        text: [`task ${taskId} is ${status}`, ...lines, ...(answer === undefined ? [] : ["", answer])].join(
+          "\n",
+        ),
+        data: {
+          task_id: taskId,
+          status,
+          events,
+          last_event_id: last ?? null,
+          ...(answer !== undefined && { response: answer }),
+        },
+      };
+    },
+  });
+  addTool(server, {
+    name: "get_task",
+    description: "Says how a task stands, and its last answer.",
+    readOnly: true,
+    input: z.strictObject({ task_id }),
+    run: async ({ task_id: taskId }) => {
+      const {
+        events,
+        task_message_queue: _queue,
+        ...record
+      } = await (await instance.requireTask(taskId)).record();
+      const response = events.findLast(endsRound)?.data.response;
+      return {
+        text: `task ${taskId} is ${record.status}${response === undefined ? "" : `\n\n${response}`}`,
+        data: { ...record, ...(response !== undefined && { response }) },
+      };
+    },
+  });
+  addTool(server, {
+    name: "list_tasks",
+    description: "Lists your tasks, newest first.",
+    readOnly: true,
+    input: z.strictObject({
+      status: z.enum(TASK_STATUSES).optional(),
+      limit: z.int().min(1).max(100).default(20),
+      cursor: z.string().optional().describe("From the end of an earlier list"),
+    }),
+    run: async ({ status, limit, cursor }) => {
+      const { tasks, nextCursor } = await instance.tasks({
+        limit,
+        ...(status !== undefined && { status }),
+        ...(cursor !== undefined && { cursor }),
+      });
+      const lines = tasks.map((task) => `${task.task_id} ${task.status} ${task.title ?? ""}`.trim());
+      return {
+        text: lines.length === 0 ? "no tasks" : lines.join("\n"),
+        data: { tasks, ...(nextCursor !== undefined && { next_cursor: nextCursor }) },
+      };
+    },
+  });
+  addTool(server, {
+    name: "answer_breakpoint",
+    description: "Answers the calls that a paused task waits for, and waits for what becomes of it.",
+    input: z.strictObject({
+      task_id,
+      content: z.string().optional().describe("The answer, if there is one call"),
+      results: z
+        .array(z.strictObject({ call_id: z.string(), content: z.string() }))
+        .optional()
+        .describe("One answer for each call, if there are several"),
+      wait_seconds,
+    }),
+    run: async ({ task_id: taskId, content, results, wait_seconds: wait }, call) => {
+      const task = await instance.requireTask(taskId);
+      const given =
+        results?.map((result) => ({ callId: result.call_id, content: result.content })) ?? content;
+      if (given === undefined) throw new Error("give either content or results");
+      const { outcome, number } = await task.answerLater(given);
+      return waitFor(task, outcome, `${number}`, wait, call);
+    },
+  });
+  addTool(server, {
+    name: "cancel_task",
+    description: "Stops a task. What it has done stays done.",
+    input: z.strictObject({ task_id }),
+    run: async ({ task_id: taskId }) => {
+      await (await instance.requireTask(taskId)).cancel();
+      return { text: `task ${taskId} is cancelled`, data: { task_id: taskId, status: "cancelled" } };
+    },
+  });
+}
+
+async function waitFor(
+  task: Task,
+  outcome: Promise<Outcome>,
+  after: string,
+  seconds: number,
+  call: ToolCall,
+): Promise<ToolAnswer> {
+  const signal = within(seconds, call);
+  const watching = new AbortController();
+  watch(task, after, AbortSignal.any([signal, watching.signal]), call);
+  const ended = await Promise.race([outcome, aborted(signal)]);
+  watching.abort();
+  if (ended === undefined) {
+    return {
+      text: `task ${task.id} is still running; call follow_task to go on watching it`,
+      data: { task_id: task.id, status: "running" },
+    };
+  }
+  const response = ended.message.message.body;
+  const calls = ended.status === "paused" ? (ended.breakpoints ?? []) : [];
+  const waiting = calls.map(({ id, name, args }) => ({ call_id: id, name, args }));
+  const text =
+    ended.status === "paused"
+      ? `task ${task.id} waits for your answer to:\n${JSON.stringify(waiting)}\nCall answer_breakpoint.`
+      : ended.status === "completed"
+        ? response
+        : `task ${task.id} ${ended.status}: ${response}`;
+  return {
+    text,
+    data: {
+      task_id: task.id,
+      status: ended.status,
+      response,
+      ...(waiting.length > 0 && { breakpoints: waiting }),
+      ...(ended.error !== undefined && { error: ended.error }),
+    },
+  };
+}
+
+/** Only those who asked for progress hear of it, and nothing depends on it. */
+function watch(task: Task, after: string, signal: AbortSignal, call: ToolCall): void {
+  const follow = async (): Promise<void> => {
+    for await (const { event, data } of task.events({ after, live: true, signal })) {
+      call.progress(`${event}: ${data.description}`);
+    }
+  };
+  follow().catch(() => {});
+}
+
+async function eventsOf(task: Task, after: string | undefined): Promise<MailEvent[]> {
+  const events: MailEvent[] = [];
+  for await (const event of task.events(after === undefined ? {} : { after })) {
+    events.push(event);
+    if (events.length >= EVENTS_AT_ONCE) break;
+  }
+  return events;
+}
+
+async function nextEvent(task: Task, after: string | undefined, signal: AbortSignal): Promise<void> {
+  for await (const _event of task.events({ ...(after !== undefined && { after }), live: true, signal }))
+    return;
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+}

@@ -1,0 +1,76 @@
+/** How a tool of ours is put into an MCP server: failures are results that say what to do, not broken requests. */
+import type {
+  CallToolResult,
+  McpServer,
+  ServerContext,
+  StandardSchemaWithJSON,
+} from "@modelcontextprotocol/server";
+
+export interface ToolAnswer {
+  readonly text: string;
+  /** The same for programs. */
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+export interface ToolCall {
+  /** Fires when the client takes its request back. */
+  readonly signal: AbortSignal;
+  /** Tells a client that asked for it how things are going. */
+  progress(message: string): void;
+}
+
+export interface ToolOptions<S extends StandardSchemaWithJSON> {
+  readonly name: string;
+  readonly description: string;
+  readonly input: S;
+  readonly readOnly?: boolean;
+  readonly run: (args: StandardSchemaWithJSON.InferOutput<S>, call: ToolCall) => Promise<ToolAnswer>;
+}
+
+export function addTool<S extends StandardSchemaWithJSON>(server: McpServer, options: ToolOptions<S>): void {
+  const { name, description, readOnly = false, run } = options;
+  const inputSchema: StandardSchemaWithJSON = options.input;
+  server.registerTool(
+    name,
+    { description, inputSchema, annotations: { readOnlyHint: readOnly } },
+    async (args, context): Promise<CallToolResult> => {
+      try {
+        // The server hands in what the schema made of the arguments.
+        const { text, data } = await run(args as StandardSchemaWithJSON.InferOutput<S>, callOf(context));
+        return {
+          content: [{ type: "text", text }],
+          ...(data !== undefined && { structuredContent: { ...data } }),
+        };
+      } catch (error) {
+        return { isError: true, content: [{ type: "text", text: describe(error) }] };
+      }
+    },
+  );
+}
+
+function callOf({ mcpReq }: ServerContext): ToolCall {
+  const token = mcpReq._meta?.progressToken;
+  let progress = 0;
+  return {
+    signal: mcpReq.signal,
+    progress(message) {
+      if (token === undefined) return;
+      progress++;
+      mcpReq
+        .notify({ method: "notifications/progress", params: { progressToken: token, progress, message } })
+        // Whoever hung up misses nothing that cannot be read later.
+        .catch(() => {});
+    },
+  };
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = "code" in error ? ` (${String(error.code)})` : "";
+  return `${error.message}${code}`;
+}
+
+/** A signal that fires when the call is taken back or the time is up. */
+export function within(seconds: number, { signal }: ToolCall): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, seconds * 1_000))]);
+}

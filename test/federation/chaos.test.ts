@@ -1,0 +1,202 @@
+/**
+ * Two servers under load, which are killed at random, over wires that are cut at random. In the end every task has ended,
+ * and every message was processed exactly once. `CHAOS_SEED` repeats a run's choices, `CHAOS_TASKS` makes it longer.
+ */
+import { randomInt, randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Entry } from "../../src/engine/entries.js";
+import { fold } from "../../src/engine/evolve.js";
+import { seededRandom } from "../../src/net/index.js";
+import { openSqliteStore } from "../../src/store/index.js";
+import { compileChild, freePort, ServerProcess, Wire } from "./processes.js";
+import { until } from "./until.js";
+
+const SEED = Number(process.env.CHAOS_SEED ?? randomInt(2 ** 31));
+const TASKS = Number(process.env.CHAOS_TASKS ?? 500);
+const random = seededRandom(SEED);
+const between = (low: number, high: number) => low + random() * (high - low);
+
+const SETTINGS = {
+  // Long enough for every outage: here, whatever is not delivered is a mistake.
+  deliveryTime: 300_000,
+  attemptTime: 2_000,
+  healthInterval: 200,
+  failuresToInactive: 100_000,
+  requestsPerMinute: 0,
+} as const;
+
+let child: ReturnType<typeof compileChild>;
+let alpha: ServerProcess;
+let beta: ServerProcess;
+let wires: Wire[];
+
+beforeAll(async () => {
+  child = compileChild();
+  const [alphaPort, betaPort] = [await freePort(), await freePort()];
+  const common = { settings: SETTINGS, slow: 20 };
+  alpha = new ServerProcess(child.script, { ...common, name: "alpha", others: ["beta"], port: alphaPort });
+  beta = new ServerProcess(child.script, { ...common, name: "beta", others: ["alpha"], port: betaPort });
+  wires = [new Wire(alphaPort), new Wire(betaPort)];
+  await Promise.all([alpha.start(), beta.start(), ...wires.map((wire) => wire.open())]);
+  await alpha.register("beta", wires[1]?.url ?? "");
+  await beta.register("alpha", wires[0]?.url ?? "");
+});
+afterAll(async () => {
+  await Promise.all([alpha.kill(), beta.kill(), ...wires.map((wire) => wire.close())]);
+  alpha.remove();
+  beta.remove();
+  child.remove();
+});
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+/** Each task is posted until it was acknowledged once; the key makes sure that it is one task. */
+async function post(taskId: string, body: string): Promise<void> {
+  for (;;) {
+    try {
+      const { status } = await alpha.call("/message", {
+        token: "user:ann",
+        headers: { "idempotency-key": taskId },
+        json: { body, task_id: taskId, wait: false },
+      });
+      if (status === 202 || status === 200) return;
+    } catch {
+      // It was killed, or is not back yet.
+    }
+    await pause(50);
+  }
+}
+
+async function running(server: ServerProcess): Promise<number> {
+  const { body } = await server.call("/admin/tasks?status=running&limit=1000", { token: "admin:root" });
+  return (body as { tasks: unknown[] }).tasks.length;
+}
+
+interface Task {
+  readonly id: string;
+  readonly status: string;
+  readonly entries: readonly Entry[];
+}
+
+/** What is on the disk of a server that does not run. */
+async function tasksOf(server: ServerProcess): Promise<Map<string, Task[]>> {
+  const store = await openSqliteStore({ directory: server.data, durability: "fast" });
+  const journals = new Map<string, Entry[]>();
+  for (let position = 0; ; ) {
+    const rows = await store.readAll(position, 1_000);
+    for (const row of rows) {
+      const entries = journals.get(row.journal) ?? [];
+      journals.set(row.journal, [...entries, ...(JSON.parse(row.data) as Entry[])]);
+    }
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    position = last.position;
+  }
+  await store.close();
+  const tasks = new Map<string, Task[]>();
+  for (const entries of journals.values()) {
+    const state = fold(entries);
+    if (state === undefined) continue;
+    tasks.set(state.taskId, [
+      ...(tasks.get(state.taskId) ?? []),
+      { id: state.taskId, status: state.status, entries },
+    ]);
+  }
+  return tasks;
+}
+
+const sentBy = (entries: readonly Entry[], address: string, subject?: string) =>
+  entries.filter(
+    (entry) =>
+      entry.t === "sent" &&
+      entry.message.message.sender.address === address &&
+      (subject === undefined || entry.message.message.subject === subject),
+  );
+
+it(`every task ends and every message is processed exactly once (CHAOS_SEED=${SEED})`, {
+  timeout: 240_000,
+}, async () => {
+  console.info(`chaos: CHAOS_SEED=${SEED} CHAOS_TASKS=${TASKS}`);
+  const ids = Array.from({ length: TASKS }, () => randomUUID());
+  const wish = (index: number) => `ask ${index % 5 === 0 ? "slow@beta" : "clerk@beta"}: number ${index}`;
+  let posting = true;
+  let kills = 0;
+  const chaos = async () => {
+    while (posting || kills < 4) {
+      await pause(between(50, 400));
+      if (random() < 0.6) {
+        wires[random() < 0.5 ? 0 : 1]?.cut();
+        continue;
+      }
+      const victim = random() < 0.5 ? alpha : beta;
+      kills++;
+      await victim.kill();
+      await pause(between(0, 200));
+      await victim.start();
+    }
+  };
+  const trouble = chaos();
+  let next = 0;
+  const poster = async () => {
+    for (let index = next++; index < TASKS; index = next++) {
+      await post(ids[index] ?? "", wish(index));
+      // Spread over the chaos instead of being over before it begins.
+      await pause(between(0, 60));
+    }
+  };
+  await Promise.all(Array.from({ length: 12 }, poster));
+  posting = false;
+  await trouble;
+  await until(
+    async () => ((await running(alpha)) === 0 ? true : undefined),
+    "the end of all tasks at alpha",
+    90_000,
+  );
+  await until(
+    async () => ((await running(beta)) === 0 ? true : undefined),
+    "the end of all tasks at beta",
+    60_000,
+  );
+  await Promise.all([alpha.kill("SIGTERM"), beta.kill("SIGTERM")]);
+
+  const [here, there] = [await tasksOf(alpha), await tasksOf(beta)];
+  expect(here.size).toBe(TASKS);
+  expect(there.size).toBe(TASKS);
+  for (const [index, id] of ids.entries()) {
+    const [own, ...others] = here.get(id) ?? [];
+    const [adopted, ...more] = there.get(id) ?? [];
+    if (own === undefined || adopted === undefined) throw new Error(`task ${id} is missing (seed ${SEED})`);
+    const agent = index % 5 === 0 ? "slow" : "clerk";
+    const body = agent === "slow" ? `late: number ${index}` : `beta says: number ${index}`;
+    const completed = own.entries.filter((entry) => entry.t === "completed");
+    const told = `seed ${SEED}, task ${id}: ${own.entries.map(({ t }) => t)} / ${adopted.entries.map(({ t }) => t)}`;
+    expect([others.length, more.length, own.status, adopted.status], told).toEqual([
+      0,
+      0,
+      "completed",
+      "completed",
+    ]);
+    expect(
+      completed.map((entry) => entry.message.message.body),
+      told,
+    ).toEqual([`${agent}@beta: ${body}`]);
+    // One question left here, one arrived there; one answer left there, one arrived here; one end of it there.
+    expect(sentBy(own.entries, "boss", "Question"), told).toHaveLength(1);
+    expect(sentBy(adopted.entries, "boss@alpha", "Question"), told).toHaveLength(1);
+    expect(sentBy(adopted.entries, agent), told).toHaveLength(1);
+    expect(sentBy(own.entries, `${agent}@beta`), told).toHaveLength(1);
+    expect(
+      adopted.entries.filter((entry) => entry.t === "turn"),
+      told,
+    ).toHaveLength(1);
+    expect(
+      adopted.entries.filter((entry) => entry.t === "completed"),
+      told,
+    ).toHaveLength(1);
+    expect(
+      own.entries.filter((entry) => entry.t === "carried" && !entry.ok),
+      told,
+    ).toEqual([]);
+  }
+  console.info(`chaos: ${kills} kills, ${alpha.lives} and ${beta.lives} lives`);
+});
