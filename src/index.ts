@@ -1,6 +1,7 @@
 /** The public library. Everything that is not exported here or from a subpath is internal. */
-export * from "./agents/index.js";
+
 export * from "./actions/index.js";
+export * from "./agents/index.js";
 export type {
   Action,
   ActionContext,
@@ -14,10 +15,10 @@ export type {
   Turn,
   Usage,
 } from "./engine/agent.js";
-export type { InstanceMemory, KeyValueMemory, MemoryItem, MemoryListOptions } from "./engine/memory.js";
 export type { Carriage, Carrier, OutgoingMail } from "./engine/carrier.js";
 export type { AgentDefinition, SwarmDefinition } from "./engine/definition.js";
 export type { Entry, EntryKind } from "./engine/entries.js";
+export type { InstanceMemory, KeyValueMemory, MemoryItem, MemoryListOptions } from "./engine/memory.js";
 export type {
   Bus,
   Clock,
@@ -43,7 +44,13 @@ export {
 export { EVENT_NAMES, type EventData, type EventName, type MailEvent } from "./engine/view/events.js";
 export type { TaskRecord, TaskSummary } from "./engine/view/record.js";
 export type { Answer } from "./library/answer.js";
-export { type AskOptions, Instance, type PostedTask, type StreamOptions, type TaskList } from "./library/instance.js";
+export {
+  type AskOptions,
+  Instance,
+  type PostedTask,
+  type StreamOptions,
+  type TaskList,
+} from "./library/instance.js";
 export { type CallerOptions, Mailroom, type MailroomOptions, RemoteAgent } from "./library/mailroom.js";
 export type { RetentionOptions } from "./library/retention.js";
 export { type BreakpointAnswer, type EventOptions, type ManualStepOptions, Task } from "./library/task.js";
