@@ -4,8 +4,8 @@
  *   npm run bench:http [-- --quick] [-- --profile DIR]
  *
  * A shared machine changes its speed from minute to minute. So every rate has beside it that of the library without
- * HTTP, on the same kind of store a moment before, and the processor time that one task or request cost the server:
- * that one is the same on a busy machine.
+ * HTTP, on a fresh store of the same kind a moment before, and the processor time that one task or request cost. Both
+ * change with what else the machine does, the processor time too: compare within a line, and not between runs.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
@@ -104,14 +104,22 @@ async function libraryTasks(swarm: string, atOnce: number, users: number): Promi
   const data = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
   const { definition } = await loadSwarm(swarm);
   const mailroom = await Mailroom.open({ swarm: definition, data });
-  const before = process.cpuUsage();
-  const end = performance.now() + DURATION / 2;
-  let done = 0;
-  const worker = async (n: number): Promise<void> => {
-    const user = mailroom.user(`user-${n % users}`);
-    for (; performance.now() < end; done++) await user.ask(QUESTION);
+  const runFor = async (ms: number): Promise<number> => {
+    const end = performance.now() + ms;
+    let done = 0;
+    const worker = async (n: number): Promise<void> => {
+      const user = mailroom.user(`user-${n % users}`);
+      for (; performance.now() < end; done++) await user.ask(QUESTION);
+    };
+    await Promise.all(Array.from({ length: atOnce }, (_, n) => worker(n)));
+    return done;
   };
-  const took = await seconds(() => Promise.all(Array.from({ length: atOnce }, (_, n) => worker(n))));
+  await runFor(WARM_UP);
+  const before = process.cpuUsage();
+  let done = 0;
+  const took = await seconds(async () => {
+    done = await runFor(DURATION / 2);
+  });
   const { user, system } = process.cpuUsage(before);
   await mailroom.close();
   rmSync(data, { recursive: true, force: true });

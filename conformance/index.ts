@@ -1,6 +1,11 @@
 import { MAIL_REQUIREMENTS } from "./mail.js";
 import { MAP_REQUIREMENTS } from "./map.js";
+import { MESH_REQUIREMENTS } from "./mesh.js";
 import type { Requirement } from "./requirement.js";
 
 /** Every rule that Mailroom answers for. */
-export const REQUIREMENTS: readonly Requirement[] = [...MAIL_REQUIREMENTS, ...MAP_REQUIREMENTS];
+export const REQUIREMENTS: readonly Requirement[] = [
+  ...MAIL_REQUIREMENTS,
+  ...MAP_REQUIREMENTS,
+  ...MESH_REQUIREMENTS,
+];

@@ -102,5 +102,19 @@ export const MAP_REQUIREMENTS: readonly Requirement[] = [
     ["MAP-OURS-04", "ours", "Malformed frames get precise errors and disturb nobody else."],
     ["MAP-OURS-05", "ours", "Whoever comes back to a conversation has the rights they left with."],
     ["MAP-OURS-06", "ours", "Nobody grants a right that they do not have."],
+    [
+      "MAP-OURS-20",
+      "ours",
+      "Every MAIL task is a conversation: its messages and actions are turns, its status follows the task.",
+    ],
+    ["MAP-OURS-21", "ours", "The conversation of a task exists for its owner and for admins only."],
+    ["MAP-OURS-22", "ours", "In it the owner writes to the task and closes it; members come with its mail."],
+    [
+      "MAP-OURS-23",
+      "ours",
+      "A remote agent gets its mail as messages and answers by a reply or by calls, within its comm_targets.",
+    ],
+    ["MAP-OURS-24", "ours", "A remote agent that dies or is replaced loses no mail and answers none twice."],
+    ["MAP-OURS-25", "ours", "Pages of other origins open no connection unless the settings let them."],
   ]),
 ];

@@ -60,6 +60,7 @@ export {
   type Durability,
   openSqliteStore,
   type SqliteStoreOptions,
+  StoreDirectoryError,
   StoreLockedError,
 } from "./store/index.js";
 export * from "./swarm/index.js";

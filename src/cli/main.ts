@@ -1,6 +1,8 @@
 /** The `mailroom` command: which words there are. What they do is loaded when they are used. */
 import { Command, CommanderError, Option } from "commander";
 import { clientFlagsFirst } from "./client-flags.js";
+import { addConversations } from "./commands/conversations-program.js";
+import { addMesh } from "./commands/mesh-program.js";
 import { EXIT, type ExitCode, explain } from "./exit.js";
 import { modernFlags } from "./old-flags.js";
 import { type CommonOptions, EXIT_HELP } from "./options.js";
@@ -78,6 +80,7 @@ function createProgram(terminal: Terminal, done: (code: ExitCode) => void): Comm
     .addOption(new Option("--swarm-source <file>", "the reference's name of --swarm").hideHelp())
     .option("-n, --swarm-name <name>", "which swarm of the file")
     .option("--swarm-registry <file>", "file of other swarms (-rf)")
+    .option("--mesh-listen <host:port>", "where peers of the mesh reach this server (see 'mailroom mesh')")
     .option("-r, --reload", "start again when the swarm file changes")
     .option("-d, --debug", "log everything, show stack traces")
     .option("--print-llm-streams <true|false>", "show what models write as they write it")
@@ -114,6 +117,20 @@ function createProgram(terminal: Terminal, done: (code: ExitCode) => void): Comm
 
   addTasks(program, terminal, done, { json, config, data, token });
   addTokens(program, terminal, done, { json, config, data });
+  addConversations(program, terminal, done, { json, config, data, token });
+  addMesh(program, terminal, done, { json, config, data });
+
+  program
+    .command("mcp")
+    .description("MCP over standard input and output: give tasks, or be an agent of the swarm")
+    .option("--url <url>", "a server elsewhere, instead of the one on this machine")
+    .addOption(token())
+    .option("--as <role:id>", "who you are on this machine: user:ann, or member:coder (default admin:local)")
+    .addOption(data())
+    .addOption(config())
+    .option("-s, --swarm <file>", "swarm file, if no server is running")
+    .option("--dev", "no tokens needed, this machine only, if no server is running")
+    .action(async (options) => done(await (await import("./commands/mcp.js")).runMcp(options, terminal)));
 
   program
     .command("validate")

@@ -2,6 +2,20 @@
 export { AdminClient } from "./admin.js";
 export { type Caller, MailClient, type MailClientOptions, type MessageAnswer } from "./client.js";
 export {
+  ConversationClient,
+  type ConversationClientOptions,
+  type FollowOptions,
+  type WebSocketLike,
+} from "./conversations.js";
+export { ConversationError, type ConversationErrorCode } from "./conversations-errors.js";
+export type {
+  Conversation,
+  ConversationDetails,
+  ConversationEvent,
+  Participant,
+  Turn,
+} from "./conversations-wire.js";
+export {
   MailClientError,
   MailConnectionError,
   type MailConnectionErrorCode,

@@ -88,6 +88,10 @@ export function listOf<T>(item: Kind<T>): Kind<readonly T[]> {
         .filter((part) => part !== "")
         .map((part) => item.fromText(part)),
     show: (values) => (values.length === 0 ? "none" : values.map((value) => item.show(value)).join(", ")),
+    ...(item.resolve !== undefined && {
+      resolve: (values: readonly T[], directory: string) =>
+        values.map((value) => item.resolve?.(value, directory) ?? value),
+    }),
   };
 }
 

@@ -273,39 +273,31 @@ describe("secrets", () => {
 });
 
 describe("rooms that come later", () => {
-  it("have their tables, which are kept as they are until somebody declares them", () => {
-    write('[a2a]\nlisten = 9443\nanything = "goes"\n');
-    const config = load();
-    expect(config.reserved).toEqual({ a2a: { listen: 9443, anything: "goes" } });
-    write("a2a = 3");
-    expect(problemsOf(() => load())).toMatchObject([{ message: "a2a must be a table" }]);
-  });
-
   it("declare their settings in the same words, and are then held to them", () => {
     const extended = (env: Record<string, string> = {}) =>
       loadConfig({
         env,
         directory,
         extend: (root) => ({
-          a2a: root.section("a2a", "The table.", (a2a) => ({
-            listen: a2a.optional("listen", { kind: whole({ max: 65_535 }), doc: "The port." }),
-            wake: a2a.setting("wake", { kind: truth, default: true, doc: "Whether." }),
+          later: root.section("later", "The table.", (later) => ({
+            listen: later.optional("listen", { kind: whole({ max: 65_535 }), doc: "The port." }),
+            wake: later.setting("wake", { kind: truth, default: true, doc: "Whether." }),
           })),
         }),
       });
-    write("[a2a]\nlisten = 9443\n");
-    const config = extended({ MAILROOM_A2A_WAKE: "no" });
-    expect(config.settings.a2a).toEqual({ listen: 9443, wake: false });
+    write("[later]\nlisten = 9443\n");
+    const config = extended({ MAILROOM_LATER_WAKE: "no" });
+    expect(config.settings.later).toEqual({ listen: 9443, wake: false });
     expect(config.settings.server.port).toBe(8000);
     expect(config.reserved).toEqual({});
     expect(explainConfig(config)).toContainEqual({
-      key: "a2a.wake",
+      key: "later.wake",
       value: "false",
-      source: "MAILROOM_A2A_WAKE",
+      source: "MAILROOM_LATER_WAKE",
     });
-    write("[a2a]\nlisen = 9443\n");
-    expect(problemsOf(extended)).toMatchObject([{ key: "a2a.lisen", hint: "did you mean 'listen'?" }]);
-    expect(problemsOf(() => extended({ MAILROOM_A2A_WAK: "no" }))).toHaveLength(2);
+    write("[later]\nlisen = 9443\n");
+    expect(problemsOf(extended)).toMatchObject([{ key: "later.lisen", hint: "did you mean 'listen'?" }]);
+    expect(problemsOf(() => extended({ MAILROOM_LATER_WAK: "no" }))).toHaveLength(2);
   });
 });
 

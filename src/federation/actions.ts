@@ -1,14 +1,12 @@
-/** What agents can find out about other swarms: the tool `discover_swarms` and the reference's interswarm actions. */
+/** The tool `discover_swarms`. */
 import type { Action, ActionContext } from "../engine/agent.js";
 import { checkToolArguments } from "../mail/tool-arguments.js";
 import type { HttpClient } from "../net/index.js";
 import { discover, type FoundSwarm } from "./registry/discovery.js";
 import type { SwarmRegistry } from "./registry/registry.js";
-import { readSelfDescription } from "./registry/self-description.js";
 import type { FederationSettings } from "./settings.js";
 
 const TIME_LIMIT = 10_000;
-const LARGEST_ANSWER = 256 * 1024;
 
 /** Decisions E10: what is found is proposed, and an admin decides; unless the policy says otherwise. */
 export function discoverSwarmsAction(
@@ -65,68 +63,6 @@ async function discoverOne(
   return names.length === 0
     ? `${url}: no new swarms`
     : `${url}: proposed; an admin must accept: ${names.join(", ")}`;
-}
-
-/** `ping_swarm`, `get_swarm_health` and `get_swarm_registry` (mail.md 8.5). URLs come from agents: all are guarded. */
-export function interswarmActions(client: HttpClient): readonly Action[] {
-  return [
-    urlAction("ping_swarm", "Checks whether a MAIL server answers at a URL.", async (url, context) => {
-      const found = readSelfDescription(await get(client, url, context));
-      if (found === undefined) throw new Error("this does not look like a MAIL server");
-      return "pong";
-    }),
-    urlAction("get_swarm_health", "Tells the health of a swarm, in its own words.", async (url, context) => {
-      const health: unknown = JSON.parse(await get(client, `${url}/health`, context));
-      const status = isArguments(health) ? health.status : undefined;
-      if (typeof status !== "string") throw new Error("it says nothing about its health");
-      return status;
-    }),
-    urlAction(
-      "get_swarm_registry",
-      "Lists the swarms that a server knows, one name@url a line.",
-      async (url, context) => {
-        const found = await discover(client, url, { timeLimit: TIME_LIMIT, signal: context.signal });
-        return found.map(({ name, baseUrl }) => `${name}@${baseUrl}`).join("\n");
-      },
-    ),
-  ];
-}
-
-function urlAction(
-  name: string,
-  description: string,
-  run: (url: string, context: ActionContext) => Promise<string>,
-): Action {
-  return {
-    name,
-    description,
-    parameters: {
-      type: "object",
-      properties: { url: { type: "string", description: "The server's base URL." } },
-      required: ["url"],
-      additionalProperties: false,
-    },
-    check: ({ url }) =>
-      typeof url === "string" && URL.canParse(url)
-        ? { ok: true, value: { url: url.replace(/\/+$/, "") } }
-        : { ok: false, message: "url must be a URL" },
-    async run(args, context) {
-      const url = isArguments(args) ? args.url : undefined;
-      if (typeof url !== "string") throw new Error("url must be a URL");
-      return run(url, context);
-    },
-    idempotent: true,
-  };
-}
-
-async function get(client: HttpClient, url: string, context: ActionContext): Promise<string> {
-  const answer = await client.request(url, {
-    timeLimit: TIME_LIMIT,
-    maxBytes: LARGEST_ANSWER,
-    signal: context.signal,
-  });
-  if (answer.status !== 200) throw new Error(`it answered ${answer.status}`);
-  return answer.text();
 }
 
 function isArguments(value: unknown): value is Readonly<Record<string, unknown>> {

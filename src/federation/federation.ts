@@ -13,7 +13,7 @@ import {
   type Random,
   type TlsOptions,
 } from "../net/index.js";
-import { discoverSwarmsAction, interswarmActions } from "./actions.js";
+import { discoverSwarmsAction } from "./actions.js";
 import { Inbound, takesPart } from "./inbound/inbound.js";
 import { openSigningKey } from "./key-file.js";
 import { type FederationStore, federationStoreOf, type ReceivedExpire } from "./ports.js";
@@ -49,6 +49,8 @@ export interface FederationOptions {
   /** Where references to tokens are looked up. Default: none are. */
   readonly env?: Environment;
   readonly tls?: TlsOptions;
+  /** Names that are another carrier's (decisions I). */
+  readonly isNameTaken?: (name: string) => boolean;
   readonly random?: Random;
   readonly report: (problem: FederationProblem) => void;
 }
@@ -103,6 +105,7 @@ export class Federation {
       env,
       local,
       timeLimit: settings.healthTime,
+      ...(options.isNameTaken !== undefined && { isNameTaken: options.isNameTaken }),
       changed: () => this.#writeFile(),
     });
     const { registry } = this;
@@ -151,11 +154,6 @@ export class Federation {
   /** For the runtime, too: what `discover_swarms` does. */
   get systemActions(): readonly Action[] {
     return [discoverSwarmsAction(() => this.registry, this.client, this.settings.discovery)];
-  }
-
-  /** For swarm files (`mail:interswarm/<name>`). */
-  get actions(): readonly Action[] {
-    return interswarmActions(this.client);
   }
 
   start(runtime: Runtime, bus: Bus): void {

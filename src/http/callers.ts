@@ -3,7 +3,13 @@ import { hash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { LRUCache } from "lru-cache";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
-import { type Authenticator, authenticateHeader, instanceOf, type Principal } from "../auth/index.js";
+import {
+  type Authenticator,
+  authenticateHeader,
+  instanceOf,
+  type Principal,
+  type Role,
+} from "../auth/index.js";
 import { HttpError } from "./errors.js";
 import type { Access, Caller } from "./route.js";
 
@@ -47,14 +53,28 @@ export class Callers {
       case "optional":
         return this.#recognise(request);
       case "roles": {
-        const principal = await this.#authenticate(request);
-        const instance = access.roles.includes(principal.role) ? instanceOf(principal) : undefined;
+        const principal = await this.principal(request, access.roles, access.wrongRole);
+        const instance = instanceOf(principal);
         if (instance === undefined) throw wrongRole(access.wrongRole, principal);
         return { principal, instance, name: `${instance.role}:${instance.id}` };
       }
       default:
         return access satisfies never;
     }
+  }
+
+  /**
+   * Somebody of one of these roles, whether or not they own an instance.
+   * @throws HttpError 401, 403, 429 or 503
+   */
+  async principal(
+    request: FastifyRequest,
+    roles: readonly Role[],
+    code: "invalid_role" | "forbidden",
+  ): Promise<Principal> {
+    const principal = await this.#authenticate(request);
+    if (!roles.includes(principal.role)) throw wrongRole(code, principal);
+    return principal;
   }
 
   async #recognise(request: FastifyRequest): Promise<Caller | undefined> {

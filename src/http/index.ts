@@ -1,6 +1,7 @@
 /** The HTTP room: see README.md for what it promises. */
 export { ERRORS, type ErrorBody, type ErrorCode, type ErrorRow, HttpError } from "./errors.js";
 export { KEY_LIFE } from "./idempotency.js";
+export type { Mount, MountedCall } from "./mounts.js";
 export type { OpenApiDocument, Operation } from "./openapi.js";
 export {
   type CorsOptions,
@@ -10,6 +11,8 @@ export {
   type TlsFiles,
 } from "./options.js";
 export { checkDevelopmentOrigin, isLoopback } from "./origin.js";
+export type { RawRequest, RawResponse, RawRoute } from "./raw-routes.js";
 export type { Registry, SwarmListing, SwarmRegistration } from "./registry.js";
+export { OUR_ADMINS, PUBLIC } from "./route.js";
 export { createServer, type MailroomServer } from "./server.js";
 export type { HttpState, HttpStore } from "./state.js";

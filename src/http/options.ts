@@ -1,10 +1,13 @@
 /** What a server is made of, and its limits (law 7). */
 import type { FastifyBaseLogger } from "fastify";
 import type { Authenticator } from "../auth/index.js";
+import type { MapServer } from "../conversations/index.js";
 import type { Clock } from "../engine/ports.js";
 import type { Federation } from "../federation/index.js";
 import type { Mailroom } from "../library/mailroom.js";
 import type { LoadOptions } from "../swarm/load.js";
+import type { Mount } from "./mounts.js";
+import type { RawRoute } from "./raw-routes.js";
 import type { Registry } from "./registry.js";
 
 export interface HttpLimits {
@@ -81,6 +84,12 @@ export interface ServerOptions {
   readonly registry?: Registry;
   /** What this server can do beyond the protocol, for `GET /`. */
   readonly capabilities?: readonly string[];
+  /** Served at `/map`. Whoever opened it closes it. */
+  readonly map?: MapServer;
+  /** Routes of other rooms, behind the same authentication. */
+  readonly rawRoutes?: readonly RawRoute[];
+  /** Other doors on the same listener, behind the same authentication. */
+  readonly mounts?: readonly Mount[];
   /** Default: silent. */
   readonly logger?: FastifyBaseLogger;
   readonly clock?: Clock;

@@ -14,9 +14,12 @@ import { asHttpError, errorAnswer, HttpError } from "./errors.js";
 import { sweepKeys } from "./idempotency.js";
 import { parseJsonBody } from "./json-body.js";
 import { createListener, type Listener } from "./listener.js";
+import { mountMap } from "./map-door.js";
 import { MethodTable } from "./methods.js";
+import { installMounts } from "./mounts.js";
 import type { ServerOptions } from "./options.js";
 import { checkDevelopmentOrigin, isLoopback } from "./origin.js";
+import { installRawRoutes } from "./raw-routes.js";
 import { type Caller, type Route, STREAMED } from "./route.js";
 import { allRoutes } from "./routes/index.js";
 import { securityHeaders } from "./security-headers.js";
@@ -82,6 +85,10 @@ export async function createServer(options: ServerOptions): Promise<MailroomServ
   const stopCounting = door.metrics.watch(options.mailroom.bus);
   const stopTracing = traceTasks(options.mailroom.bus, options.mailroom.swarm.name);
   await app.ready();
+  const map =
+    options.map === undefined
+      ? undefined
+      : mountMap(app.server, options.map, { dev: options.dev === true, cors: options.cors });
 
   return {
     app,
@@ -108,7 +115,9 @@ export async function createServer(options: ServerOptions): Promise<MailroomServ
       stopCounting();
       stopTracing();
       const cancel = door.clock.after(CLOSING_GRACE, () => listener?.closeAll());
+      await Promise.all((options.mounts ?? []).map((mount) => mount.close?.()));
       listener?.closeIdle();
+      map?.close();
       await app.close();
       cancel();
     },
@@ -197,7 +206,12 @@ function installRoutes(app: FastifyInstance, door: Door, routes: readonly Route[
       },
     });
   }
-  const methods = new MethodTable(routes);
+  const raw = door.options.rawRoutes ?? [];
+  if (raw.length > 0) installRawRoutes(app, callers, raw);
+  const mounts = door.options.mounts ?? [];
+  installMounts(app, door, callers, mounts);
+  const mounted = mounts.flatMap(({ path, methods }) => methods.map((method) => ({ path, method })));
+  const methods = new MethodTable([...routes, ...mounted]);
   app.setNotFoundHandler(async (request) => {
     const allowed = methods.allowedAt(request.url);
     if (allowed.length === 0) throw new HttpError("not_found", "Not Found");

@@ -17,17 +17,20 @@ export type {
 } from "./membership/types.js";
 export type { Attachment, MeshMessage, MessageExtras, Priority, Reference } from "./message/types.js";
 export { type InviteInput, MeshNode, type SendInput, type SentReceipt } from "./node.js";
+export { type OperationName, type OperatorParts, type Outcome, operate } from "./operator/index.js";
 export { DEFAULT_MESH_OPTIONS, type MeshOptions } from "./options.js";
 export type { MeshReads, QueuedMessage, SentMessage } from "./queue.js";
 export {
   type InitInput,
   initMesh,
+  type KeptIdentity,
   type OpenMeshInput,
   openMesh,
   readIdentity,
   rotateKeyFile,
 } from "./setup.js";
 export { commandWaker, sameSecret, type WakeNote, WakeTrigger, wakeNoteOf, webhookWaker } from "./wake.js";
+export { addressBehind } from "./wire/address.js";
 export { createMeshHandler, type MeshRequest, type MeshResponse } from "./wire/handler.js";
 export { type Listener, type ListenerOptions, listen } from "./wire/listener.js";
-export { createLocalHandler, type LocalOptions, type LocalRequest } from "./wire/local.js";
+export { createLocalHandler, LOCAL_ROUTES, type LocalOptions, type LocalRequest } from "./wire/local.js";

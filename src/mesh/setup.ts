@@ -16,7 +16,11 @@ import { checkEndpoint } from "./message/endpoint.js";
 import { MeshNode } from "./node.js";
 import { DEFAULT_MESH_OPTIONS, type MeshOptions } from "./options.js";
 
-const IdentityFile = z.object({ agent_id: z.string(), endpoint: z.string() });
+const IdentityFile = z.object({
+  agent_id: z.string(),
+  endpoint: z.string(),
+  dev: z.boolean().default(false),
+});
 
 const paths = (directory: string) => ({
   identity: join(directory, "mesh", "agent.json"),
@@ -34,7 +38,12 @@ export interface InitInput {
   readonly dev?: boolean;
 }
 
-export interface Initialised extends MeshIdentity {
+export interface KeptIdentity extends MeshIdentity {
+  /** Made for this machine only: loopback peers and the development CA are trusted. */
+  readonly dev: boolean;
+}
+
+export interface Initialised extends KeptIdentity {
   readonly publicKey: string;
 }
 
@@ -46,8 +55,8 @@ export function initMesh({ directory, agentId, endpoint, dev = false }: InitInpu
   if (wrongEndpoint !== undefined) throw new MeshError("invalid_identity", `the endpoint ${wrongEndpoint}`);
   const { key, identity } = paths(directory);
   const pair = createKeyFile(key);
-  replaceFile(identity, `${JSON.stringify({ agent_id: agentId, endpoint }, null, 2)}\n`);
-  return { agentId, endpoint, publicKey: pair.publicKey.text };
+  replaceFile(identity, `${JSON.stringify({ agent_id: agentId, endpoint, ...(dev && { dev }) }, null, 2)}\n`);
+  return { agentId, endpoint, dev, publicKey: pair.publicKey.text };
 }
 
 /** ASP: Infrastructure Requirements: a domain, not an address, and not this machine. */
@@ -60,7 +69,7 @@ function checkPublic(endpoint: string): string | undefined {
 }
 
 /** @throws MeshError when `mesh init` was not run here. */
-export function readIdentity(directory: string): MeshIdentity {
+export function readIdentity(directory: string): KeptIdentity {
   let text: string;
   try {
     text = readFileSync(paths(directory).identity, "utf8");
@@ -71,8 +80,8 @@ export function readIdentity(directory: string): MeshIdentity {
       { cause },
     );
   }
-  const { agent_id, endpoint } = IdentityFile.parse(JSON.parse(text));
-  return { agentId: agent_id, endpoint };
+  const { agent_id, endpoint, dev } = IdentityFile.parse(JSON.parse(text));
+  return { agentId: agent_id, endpoint, dev };
 }
 
 export interface OpenMeshInput {

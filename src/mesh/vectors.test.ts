@@ -10,9 +10,12 @@ import { createKeyFile, readKeyFile } from "./identity/key-file.js";
 import { keyPairFromSeed, parsePublicKey } from "./identity/keys.js";
 import { checkInviteTime, readInvite, signInvite } from "./invite/token.js";
 import { formatInviteUrl, parseInviteUrl } from "./invite/url.js";
+import { readSystemContent, writeSystemContent } from "./membership/system-content.js";
+import type { Swarm } from "./membership/types.js";
 import { checkDraft, type Draft, signDraft } from "./message/build.js";
 import { checkMessage } from "./message/check.js";
 import { canonicalText, digestOf, signFields, verifySignature } from "./signature.js";
+import { writeStateFile } from "./state/file.js";
 import { formatTime, parseCanonicalTime, parseTime } from "./time.js";
 
 const Fields = z.object({
@@ -52,7 +55,20 @@ const Vectors = z.object({
       http_body_raw: z.string(),
     }),
   ),
-  lifecycle: z.record(z.string(), z.unknown()),
+  lifecycle: z.record(
+    z.string(),
+    z.array(z.object({ url: z.string(), body: z.looseObject({ content: z.string() }) })),
+  ),
+  join_request: z.object({
+    url: z.string(),
+    body: z.object({
+      type: z.string(),
+      action: z.string(),
+      invite_token: z.string(),
+      sender: z.object({ agent_id: z.string(), endpoint: z.string(), public_key: z.string() }),
+    }),
+  }),
+  create_swarm_record: z.record(z.string(), z.unknown()),
   invites: z.array(
     z.object({
       name: z.string(),
@@ -90,10 +106,13 @@ function publicKey(text: string) {
 }
 
 describe("keys", () => {
-  it.each(Object.keys(vectors.keys))("1. the public key of %s follows from its seed", (name) => {
-    const { pair, public_key_raw_base64 } = pairOf(name);
-    expect(pair.publicKey.text).toBe(public_key_raw_base64);
-  });
+  it.each(Object.keys(vectors.keys))(
+    "[ASP-AGNT-02] 1. the public key of %s follows from its seed",
+    (name) => {
+      const { pair, public_key_raw_base64 } = pairOf(name);
+      expect(pair.publicKey.text).toBe(public_key_raw_base64);
+    },
+  );
 
   it("2. a key file round-trips, holds 32 bytes, and is its owner's only from the beginning", async () => {
     const directory = await mkdtemp(join(tmpdir(), "mesh-key-"));
@@ -147,7 +166,7 @@ describe("keys", () => {
 
 describe("signatures", () => {
   it.each([...vectors.signing, ...vectors.signing_collision.cases])(
-    "5. $name: digest and signature, byte for byte",
+    "[ASP-SIGN-01] 5. $name: digest and signature, byte for byte",
     (vector) => {
       expect(canonicalText(vector)).toBe(vector.canonical_string);
       expect(digestOf(vector).toString("hex")).toBe(vector.sha256_hex);
@@ -199,7 +218,7 @@ describe("signatures", () => {
     "key-with-newline": "bad key",
     "key-small-order-identity": "bad key",
   };
-  it.each(vectors.verification)("7, 8. $name", (vector) => {
+  it.each(vectors.verification)("[ASP-SIGN-02] 7, 8. $name", (vector) => {
     const parsed = parsePublicKey(vector.public_key);
     const verdict = "reason" in parsed ? "bad key" : verifySignature(vector, vector.signature, parsed.key);
     expect(verdict).toBe(ours[vector.name] ?? "wrong_signature");
@@ -242,7 +261,7 @@ describe("signatures", () => {
     expect(checkMessage({ ...body, timestamp })).toMatchObject({ problems: [{ path: "timestamp" }] });
   });
 
-  it("48. ids under which one signature could be read in two ways are refused", () => {
+  it("[ASP-AGNT-01] 48. ids under which one signature could be read in two ways are refused", () => {
     const [first, second] = vectors.signing_collision.cases;
     expect(first?.sha256_hex).toBe(second?.sha256_hex);
     expect(checkAgentId(second?.recipient ?? "")).toBeDefined();
@@ -267,9 +286,69 @@ describe("signatures", () => {
   });
 });
 
+describe("lifecycle", () => {
+  const cases = Object.entries(vectors.lifecycle).flatMap(([name, calls]) =>
+    calls.map((call, index) => ({ name: `${name} ${index + 1}`, ...call })),
+  );
+  const broken = "BUG_kick_reason_with_quote_is_invalid_json 1";
+
+  it.each(cases)("$name verifies, and means to us what it meant", ({ name, body }) => {
+    const checked = checkMessage(body);
+    if (!("message" in checked)) throw new Error("it was refused");
+    const { message } = checked;
+    const { pair } = pairOf(message.sender.agent_id);
+    expect(verifySignature(message, message.signature, pair.publicKey)).toBe("valid");
+    const reading = readSystemContent(message.content);
+    // What is not JSON is kept as text, and has no effect.
+    if (name === broken) return expect(reading).toEqual({ plain: true });
+    const { action, agent_id, reason, endpoint } = JSON.parse(message.content);
+    expect(reading).toMatchObject({
+      content: { action, agentId: agent_id, ...(reason && { reason }), ...(endpoint && { endpoint }) },
+    });
+    if (action === "member_joined") return;
+    // What we write for the same occasion are the same bytes.
+    expect(writeSystemContent(action, agent_id, reason === undefined ? {} : { reason })).toBe(
+      message.content,
+    );
+  });
+
+  it("the join request carries an invite that its master signed, and the key of the joiner", () => {
+    const { url, body } = vectors.join_request;
+    const reading = readInvite(body.invite_token);
+    if (!("invite" in reading)) throw new Error("the invite was refused");
+    const { claims } = reading.invite;
+    expect(claims).toMatchObject({ master: "alice", endpoint: url.replace(/\/join$/u, "") });
+    expect(reading.invite.signedBy(pairOf("alice").pair.publicKey)).toBe(true);
+    expect(body.sender.public_key).toBe(pairOf("bob").public_key_raw_base64);
+  });
+
+  it("the record of a new swarm is what our state file has", () => {
+    const record = vectors.create_swarm_record;
+    const at = parseTime("2026-02-05T14:30:00.000Z") ?? 0;
+    const { endpoint, public_key_raw_base64: publicKey } = pairOf("alice");
+    const id = String(record.swarm_id);
+    const member = { agentId: "alice", endpoint, publicKey, joinedAt: at };
+    const swarm: Swarm = {
+      id,
+      name: "Lab",
+      alias: "lab",
+      master: "alice",
+      joinedAt: at,
+      settings: { allowMemberInvite: false, requireApproval: false },
+      members: new Map([["alice", member]]),
+      invites: new Map(),
+      pending: new Map(),
+      bans: new Map(),
+    };
+    const none = new Map();
+    const view = { swarms: new Map([[id, swarm]]), mutedAgents: none, mutedSwarms: none, keys: none };
+    expect(writeStateFile({ agentId: "alice", view })).toMatchObject({ swarms: { [id]: record } });
+  });
+});
+
 describe("invites", () => {
   it.each(vectors.invites)(
-    "38. $name: the same token and URL when no token id is added",
+    "[ASP-OPER-02] 38. $name: the same token and URL when no token id is added",
     ({ args, jwt, url, signer, payload_json }) => {
       const { swarm_id, master } = z
         .object({ swarm_id: z.string(), master: z.string() })

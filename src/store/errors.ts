@@ -80,6 +80,20 @@ export class StoreLockedError extends Error {
   }
 }
 
+/** There is no directory to keep the data in, and none can be made. */
+export class StoreDirectoryError extends Error {
+  override readonly name = "StoreDirectoryError";
+  readonly code = "store_directory";
+  constructor(directory: string, cause: unknown) {
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
+    const what =
+      code === "EEXIST" || code === "ENOTDIR"
+        ? "is a file, or lies below one"
+        : `cannot be made (${code}): this user may not write there, or the disk does not allow it`;
+    super(`the data directory ${directory} ${what}; use another data directory`, { cause });
+  }
+}
+
 /** The file is not one that this version of Mailroom can work with. It was not changed. */
 export class StoreVersionError extends Error {
   override readonly name = "StoreVersionError";

@@ -5,6 +5,7 @@ export {
   type LockHolder,
   StoreBusyError,
   StoreClosedError,
+  StoreDirectoryError,
   StoreFailureError,
   StoreLockedError,
   StoreVersionError,

@@ -103,8 +103,10 @@ async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
+    const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
     const reason = error instanceof Error ? error.message : String(error);
-    const problem = { path: "", message: `it cannot be read: ${reason}` };
+    const message = `it cannot be read: ${missing ? "there is no such file" : reason}`;
+    const problem = { path: "", message };
     throw new SwarmFileError(file, [problem], { cause: error });
   }
 }

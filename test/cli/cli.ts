@@ -18,7 +18,7 @@ afterAll(() => rm(BUILD, { recursive: true, force: true }));
  * Compiling the source for every run would take longer than everything else, so it is done once. The outcome lies two
  * folders below the package, as `dist/cli` does.
  */
-function entry(): Promise<string> {
+export function entry(): Promise<string> {
   built ??= buildEntry();
   return built;
 }
@@ -35,6 +35,11 @@ async function buildEntry(): Promise<string> {
     outExtension: { ".js": ".mjs" },
   });
   return join(BUILD, "entry.mjs");
+}
+
+/** The program and its arguments, for those who start it themselves. */
+export async function command(args: readonly string[]): Promise<string[]> {
+  return [process.execPath, await entry(), ...args];
 }
 
 export interface RunOptions {

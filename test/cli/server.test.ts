@@ -66,7 +66,7 @@ describe("mailroom server", { timeout: 180_000 }, () => {
     expect(bad.stderr).toContain("bad.json is not a valid swarm file");
 
     const open = await run(["server", "--dev", "--host", "0.0.0.0"], { cwd });
-    expect(open.code).toBe(1);
+    expect(open.code).toBe(2);
     expect(open.stderr).toContain("this machine only");
     for (const { stderr } of [locked, taken, bad, open]) expect(stderr).not.toContain("    at ");
   });

@@ -65,20 +65,24 @@ export const clerk: AgentFunction = (turn) => {
   return { calls: [], text: `${turn.swarm} says: ${body}` };
 };
 
-/** Takes its time: until `release` is called with what it was asked. */
+/** Takes its time: until `release` is called. What is asked with `[hold]` waits for `release(true)`. */
 export class Slow {
-  readonly #waiting: (() => void)[] = [];
+  #waiting: { readonly held: boolean; readonly go: () => void }[] = [];
   readonly mind: AgentFunction = (turn) =>
     new Promise((resolve) => {
-      this.#waiting.push(() => resolve({ calls: [], text: `late: ${turn.messages[0].message.body}` }));
+      const { body } = turn.messages[0].message;
+      const go = () => resolve({ calls: [], text: `late: ${body}` });
+      this.#waiting.push({ held: body.includes("[hold]"), go });
     });
 
   get begun(): number {
     return this.#waiting.length;
   }
 
-  release(): void {
-    for (const go of this.#waiting.splice(0)) go();
+  release(held = false): void {
+    const released = this.#waiting.filter((turn) => held || !turn.held);
+    this.#waiting = this.#waiting.filter((turn) => !released.includes(turn));
+    for (const { go } of released) go();
   }
 }
 

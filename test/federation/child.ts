@@ -3,7 +3,8 @@
  *
  *   node child.js '{"name": "beta", "others": ["alpha"], "data": "…", "port": 8001, "settings": {…}}'
  *
- * Says `ready` when it listens. Its slow agent answers after `slow` milliseconds.
+ * Says `ready` when it listens. Its slow agent answers within `slow` milliseconds; what it is asked with `[hold]`, when
+ * the process gets SIGUSR2.
  */
 import type { FederationSettings } from "../../src/federation/index.js";
 import { houseSwarm, Slow } from "./agents.js";
@@ -23,6 +24,7 @@ export interface ChildOptions {
 const options = JSON.parse(process.argv[2] ?? "{}") as ChildOptions;
 const slow = new Slow();
 setInterval(() => slow.release(), options.slow ?? 50).unref();
+process.on("SIGUSR2", () => slow.release(true));
 const env: Record<string, string> = {};
 for (const [name, value] of Object.entries(process.env)) if (value !== undefined) env[name] = value;
 const house = await openHouse({

@@ -176,7 +176,7 @@ describe("tools", () => {
     });
     const { response } = await alpha.mailroom.user("ann").ask("go");
     expect(response).toContain(`${url}: proposed; an admin must accept: delta`);
-    expect(response).toMatch(/169\.254\.169\.254.*ERROR: .*link-local/);
+    expect(response).toMatch(/169\.254\.169\.254.*ERROR: .*link local/);
     expect(alpha.federation.registry.list()).toEqual([]);
     expect(await alpha.federation.registry.proposals()).toMatchObject([{ name: "delta", source: url }]);
   });
@@ -187,24 +187,5 @@ describe("tools", () => {
     const { response } = await alpha.mailroom.user("ann").ask("go");
     expect(response).toMatch(/ERROR: .*loopback.*allow-list/);
     expect(await alpha.federation.registry.proposals()).toEqual([]);
-  });
-
-  it("ping_swarm, get_swarm_health and get_swarm_registry tell what a server says", async () => {
-    const url = await hub();
-    const federation = (await open({ swarm: houseSwarm("alpha", []), settings: { allow: ["loopback"] } }))
-      .federation;
-    const results: Record<string, unknown> = {};
-    for (const action of federation.actions) {
-      const checked = await action.check({ url: `${url}/` });
-      if (!checked.ok) throw new Error(checked.message);
-      const context = { signal: new AbortController().signal };
-      results[action.name] = await action.run(checked.value, context as Parameters<typeof action.run>[1]);
-      expect(await action.check({ url: 3 })).toMatchObject({ ok: false });
-    }
-    expect(results).toEqual({
-      ping_swarm: "pong",
-      get_swarm_health: "healthy",
-      get_swarm_registry: "delta@https://delta.example",
-    });
   });
 });

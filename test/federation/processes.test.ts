@@ -2,6 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { houseSwarm } from "./agents.js";
+import { type House, openHouse } from "./house.js";
 import { compileChild, freePort, ServerProcess } from "./processes.js";
 import { readSseEvents } from "./sse.js";
 import { until } from "./until.js";
@@ -12,7 +14,8 @@ let beta: ServerProcess;
 let gamma: ServerProcess;
 
 const SETTINGS = {
-  deliveryTime: 6_000,
+  // Longer than any of them takes to start, however busy the machine is.
+  deliveryTime: 60_000,
   attemptTime: 500,
   healthInterval: 100,
   healthTime: 400,
@@ -22,13 +25,13 @@ const SETTINGS = {
 
 async function makeServer(name: string, others: readonly string[]): Promise<ServerProcess> {
   const port = await freePort();
-  return new ServerProcess(child.script, { name, others, port, settings: SETTINGS, replyTime: 20_000 });
+  return new ServerProcess(child.script, { name, others, port, settings: SETTINGS, replyTime: 120_000 });
 }
 
 beforeAll(async () => {
   child = compileChild();
-  alpha = await makeServer("alpha", ["beta", "gamma", "hanging", "failing", "raving", "late"]);
-  beta = await makeServer("beta", ["alpha", "gamma"]);
+  alpha = await makeServer("alpha", ["beta", "gamma"]);
+  beta = await makeServer("beta", ["alpha", "gamma", "doctor"]);
   gamma = await makeServer("gamma", ["alpha", "beta"]);
   await Promise.all([alpha.start(), beta.start()]);
   await alpha.register("beta", beta.url);
@@ -139,9 +142,10 @@ describe("between processes", () => {
   });
 
   it("a stream shows what the other process does", async () => {
-    const events = await readSseEvents(`${alpha.url}/message`, "user:ann", {
-      body: "ask slow@beta: show me",
-      stream: true,
+    const wish = { body: "ask slow@beta: [hold] show me", stream: true };
+    const events = await readSseEvents(`${alpha.url}/message`, "user:ann", wish, ({ event, data }) => {
+      // Beta's agent answers only when its turn has been seen over here.
+      if (event === "interswarm_event" && JSON.stringify(data).includes("[hold]")) beta.release();
     });
     expect(events.at(-1)?.event).toBe("task_complete");
     const copied = events.filter(({ event }) => event === "interswarm_event");
@@ -152,6 +156,7 @@ describe("between processes", () => {
 
 /** Takes no mail, each in its own way; otherwise a server like any other. */
 async function illServer(
+  doctor: House,
   name: string,
   receive: (response: ServerResponse, asked: number) => void,
 ): Promise<Server> {
@@ -165,7 +170,8 @@ async function illServer(
   });
   const port = await freePort();
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
-  await alpha.register(name, `http://127.0.0.1:${port}`);
+  const baseUrl = `http://127.0.0.1:${port}`;
+  await doctor.federation.registry.register({ name, baseUrl, authToken: "x", volatile: true });
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
@@ -174,15 +180,31 @@ async function illServer(
 }
 
 describe("a server that is ill", () => {
+  const PATIENTS = ["hanging", "failing", "raving", "late"];
+  let doctor: House;
+  beforeAll(async () => {
+    // Beta answers to it as it does to alpha.
+    const settings = { deliveryTime: 3_000, attemptTime: 500, failuresToInactive: 1_000 };
+    doctor = await openHouse({ swarm: houseSwarm("doctor", ["beta", ...PATIENTS]), settings });
+    await beta.register("doctor", doctor.url);
+    const known = { name: "beta", baseUrl: beta.url, authToken: "agent:doctor", volatile: true };
+    await doctor.federation.registry.register(known);
+  });
+  afterAll(() => doctor.close());
+
   it("keeps nobody waiting without a word, whether it hangs, fails or talks nonsense, and costs the healthy ones nothing", async () => {
-    await illServer("hanging", () => {});
-    await illServer("failing", (response) => response.writeHead(500).end('{"detail": "out of order"}'));
-    await illServer("raving", (response) => response.writeHead(418).end("<html>"));
+    await illServer(doctor, "hanging", () => {});
+    await illServer(doctor, "failing", (response) =>
+      response.writeHead(500).end('{"detail": "out of order"}'),
+    );
+    await illServer(doctor, "raving", (response) => response.writeHead(418).end("<html>"));
     const waiting = Promise.all(
-      ["hanging", "failing", "raving"].map((name) => ask(alpha, `ask clerk@${name}: are you well?`)),
+      ["hanging", "failing", "raving"].map((name) =>
+        doctor.mailroom.user("ann").ask(`ask clerk@${name}: are you well?`),
+      ),
     );
     // Others are served meanwhile.
-    const healthy = await ask(alpha, "ask clerk@beta: and you?");
+    const healthy = await doctor.mailroom.user("ann").ask("ask clerk@beta: and you?");
     expect(healthy).toMatchObject({ response: "clerk@beta: beta says: and you?" });
     const told = (words: RegExp) => ({ status: "completed", response: expect.stringMatching(words) });
     expect(await waiting).toMatchObject([
@@ -196,7 +218,7 @@ describe("a server that is ill", () => {
     const ids = new Set<string>();
     let seen = 0;
     const answer = { swarm: "late", task_id: "x", status: "success", local_runner: "swarm:alpha@late" };
-    await illServer("late", (response, asked) => {
+    await illServer(doctor, "late", (response, asked) => {
       response.req.on("data", (part: Buffer) => {
         const id = /"message_id":"([^"]+)"/.exec(part.toString())?.[1];
         if (id !== undefined) ids.add(id);
@@ -204,8 +226,7 @@ describe("a server that is ill", () => {
       seen = asked;
       if (asked > 1) response.end(JSON.stringify(answer));
     });
-    const json = { body: "ask clerk@late: take your time", wait: false };
-    await alpha.call("/message", { token: "user:ann", json });
+    await doctor.mailroom.user("ann").post("ask clerk@late: take your time");
     await until(() => seen >= 2 || undefined, "the second attempt");
     expect(ids.size).toBe(1);
   });

@@ -5,6 +5,7 @@ export async function readSseEvents(
   url: string,
   token: string,
   body: unknown,
+  onEvent: (event: { event: string; data: unknown }) => void = () => {},
 ): Promise<{ event: string; data: unknown }[]> {
   const answer = await fetch(url, {
     method: "POST",
@@ -13,7 +14,11 @@ export async function readSseEvents(
   });
   const events: { event: string; data: unknown }[] = [];
   const parser = createParser({
-    onEvent: ({ event = "message", data }) => events.push({ event, data: JSON.parse(data) }),
+    onEvent: ({ event = "message", data }) => {
+      const parsed = { event, data: JSON.parse(data) as unknown };
+      events.push(parsed);
+      onEvent(parsed);
+    },
   });
   const decoder = new TextDecoder();
   if (answer.body !== null) {

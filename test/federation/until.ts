@@ -2,7 +2,7 @@
 export async function until<T>(
   ask: () => Promise<T | undefined> | T | undefined,
   what = "it",
-  ms = 20_000,
+  ms = 50_000,
 ): Promise<T> {
   const deadline = Date.now() + ms;
   for (;;) {

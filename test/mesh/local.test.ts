@@ -50,7 +50,7 @@ async function serveTls(handle: (request: MeshRequest) => Promise<MeshResponse>)
 }
 
 describe("the listener", () => {
-  it("speaks HTTP/2 and 1.1 over TLS 1.2 or newer, and cuts long bodies off", async () => {
+  it("[ASP-INFR-02] speaks HTTP/2 and 1.1 over TLS 1.2 or newer, and cuts long bodies off", async () => {
     const { origin, ca, port } = await serveTls(createMeshHandler(bob.node));
     const session = connect(origin, { ca });
     const status = await new Promise<unknown>((resolve, reject) => {
@@ -120,7 +120,7 @@ describe("64. a key fetch", () => {
     "https://169.254.169.254",
     "https://10.0.0.1",
     "https://[fd00::1]",
-  ])("never connects to %s unless that is allowed", async (endpoint) => {
+  ])("[ASP-OURS-09] never connects to %s unless that is allowed", async (endpoint) => {
     const client = createHttpClient({ clock: timers, guard: createGuard() });
     const info = await createPeers(client, "alice", Date.now).info(endpoint, "bob");
     expect(info).toMatchObject({ reason: expect.stringContaining("allow-list") });
@@ -158,7 +158,7 @@ describe("64. a key fetch", () => {
 describe("65. wake", () => {
   const secret = "a long random secret";
 
-  it("posts the four fields with the secret; a dead URL does not affect the answer to the sender", async () => {
+  it("[ASP-WAKE-01] posts the four fields with the secret; a dead URL does not affect the answer to the sender", async () => {
     const notes: { note: WakeNote; secret: string | undefined }[] = [];
     const { origin, ca } = await serveTls(async ({ headers, body }) => {
       notes.push({ note: JSON.parse(Buffer.from(body).toString()), secret: headers["x-wake-secret"] });
@@ -289,7 +289,7 @@ describe("66. the operator's routes", () => {
     expect((await call("GET", "/api/inbox/count"))?.body).toMatchObject({ deleted: 2 });
   });
 
-  it("are not on the mesh's own listener (8.16)", async () => {
+  it("[ASP-OURS-06] are not on the mesh's own listener (8.16)", async () => {
     for (const path of ["/api/inbox", "/api/outbox", "/api/wake", "/mesh/github", "/api/inbox/count"]) {
       const response = await createMeshHandler(bob.node)({
         method: "GET",
@@ -326,31 +326,36 @@ describe("68. GitHub", () => {
       "review_requested",
       "github_pr",
     ],
-  ])("%s becomes a notification with metadata and a matching reference", (event, value, action, type) => {
-    const notification = notificationFor(event, value);
-    expect(notification?.extras).toMatchObject({
-      metadata: {
-        github_url: expect.stringContaining("https://github.com/acme/shop/issues/7"),
+  ])(
+    "[ASP-GHUB-01] %s becomes a notification with metadata and a matching reference",
+    (event, value, action, type) => {
+      const notification = notificationFor(event, value);
+      expect(notification?.extras).toMatchObject({
+        metadata: {
+          github_url: expect.stringContaining("https://github.com/acme/shop/issues/7"),
+          action,
+          event: `github:${action}`,
+        },
+        references: [{ type, repo: "acme/shop", number: 7 }],
+      });
+      const { metadata, references } = notification?.extras ?? {};
+      // Each alone is understood on receipt.
+      expect(readNotification({ type: "notification", metadata: { action } })).toEqual({ action });
+      expect(readNotification({ type: "notification", metadata: { event: `github:${action}` } })).toEqual({
         action,
-        event: `github:${action}`,
-      },
-      references: [{ type, repo: "acme/shop", number: 7 }],
-    });
-    const { metadata, references } = notification?.extras ?? {};
-    // Each alone is understood on receipt.
-    expect(readNotification({ type: "notification", metadata: { action } })).toEqual({ action });
-    expect(readNotification({ type: "notification", metadata: { event: `github:${action}` } })).toEqual({
-      action,
-    });
-    expect(readNotification({ type: "notification", references: references ?? [] })?.reference).toMatchObject(
-      { type },
-    );
-    expect(readNotification({ type: "notification", metadata: metadata ?? {} })?.url).toContain("github.com");
-    expect(readNotification({ type: "notification" })).toBeUndefined();
-  });
+      });
+      expect(
+        readNotification({ type: "notification", references: references ?? [] })?.reference,
+      ).toMatchObject({ type });
+      expect(readNotification({ type: "notification", metadata: metadata ?? {} })?.url).toContain(
+        "github.com",
+      );
+      expect(readNotification({ type: "notification" })).toBeUndefined();
+    },
+  );
 
-  it("only what GitHub signed gets in, and other events are ignored", async () => {
-    const github = { secret: "hook", swarmId: lab };
+  it("[ASP-GHUB-02] only what GitHub signed gets in, and other events are ignored", async () => {
+    const github = { secret: "hook", swarm: lab };
     const handle = createLocalHandler({ node: alice.node, reads: alice.store.mesh, github });
     const post = (event: string, value: unknown, secret = "hook") => {
       const body = Buffer.from(JSON.stringify(value));
@@ -375,7 +380,7 @@ describe("68. GitHub", () => {
 });
 
 describe("mesh init", () => {
-  it("makes a key and an identity, once, for a public name unless it is for development", async () => {
+  it("[ASP-INFR-03] makes a key and an identity, once, for a public name unless it is for development", async () => {
     const make = (endpoint: string, dev = false) => initMesh({ directory, agentId: "dora", endpoint, dev });
     for (const endpoint of [
       "http://d.example.com/swarm",
@@ -390,7 +395,11 @@ describe("mesh init", () => {
       /broadcast/,
     );
     const { publicKey } = make("https://localhost:8443/swarm", true);
-    expect(readIdentity(directory)).toEqual({ agentId: "dora", endpoint: "https://localhost:8443/swarm" });
+    expect(readIdentity(directory)).toEqual({
+      agentId: "dora",
+      dev: true,
+      endpoint: "https://localhost:8443/swarm",
+    });
     expect(statSync(join(directory, "mesh", "agent.json")).mode & 0o777).toBe(0o600);
     expect(() => make("https://d.example.com/swarm")).toThrow(/exists/);
     const node = await openMesh({

@@ -39,7 +39,7 @@ const notesAt = async (agent: Agent) =>
     .map(({ content }) => JSON.parse(content));
 
 describe("joining", () => {
-  it("41, 50. the joiner gets the whole record, the others a signed announcement with the key", async () => {
+  it("[ASP-OPER-04, ASP-OPER-05] 41, 50. the joiner gets the whole record, the others a signed announcement with the key", async () => {
     const { id } = await alice.node.create("Lab");
     await bob.node.join(await alice.node.invite(id));
     const response = await alice.post("/swarm/join", joinBody(carol, tokenOf(await alice.node.invite(id))));
@@ -74,7 +74,7 @@ describe("joining", () => {
     expect(membersAt(bob, lab)).toEqual(["alice", "bob", "carol"]);
   });
 
-  it("42. a single-use invite admits one of twenty who come at once (8.11)", async () => {
+  it("[ASP-OPER-03] 42. a single-use invite admits one of twenty who come at once (8.11)", async () => {
     const { id } = await alice.node.create("Lab");
     const token = tokenOf(await alice.node.invite(id, { maxUses: 1 }));
     const joiners = Array.from({ length: 20 }, (_, index) => {
@@ -137,7 +137,7 @@ describe("joining", () => {
     expect(response.body).not.toContain("members");
   });
 
-  it("45. the wrong place, swarm, time, algorithm and signer each have their answer (8.14)", async () => {
+  it("[ASP-ENDP-05, ASP-ENDP-06, ASP-ENDP-07] 45. the wrong place, swarm, time, algorithm and signer each have their answer (8.14)", async () => {
     const lab = await mesh.swarm(alice, bob);
     const token = tokenOf(await alice.node.invite(lab));
     const at = async (agent: Agent, invite: string) => {
@@ -168,7 +168,7 @@ describe("joining", () => {
     expect(membersAt(alice, lab)).toEqual(["alice", "bob"]);
   });
 
-  it("46. with approval the request waits, is listed, and is accepted when it comes again", async () => {
+  it("[ASP-OPER-09, ASP-ENDP-03] 46. with approval the request waits, is listed, and is accepted when it comes again", async () => {
     const { id } = await alice.node.create("Lab", { requireApproval: true });
     const url = await alice.node.invite(id, { maxUses: 1 });
     await expect(bob.node.join(url)).rejects.toMatchObject({ code: "pending" });
@@ -270,7 +270,7 @@ describe("joining", () => {
     expect(membersAt(bob, id)).toEqual(["alice", "bob"]);
   });
 
-  it("members may invite where the swarm allows it, and nowhere else", async () => {
+  it("[ASP-OPER-10, ASP-SECU-03] members may invite where the swarm allows it, and nowhere else", async () => {
     const open = await alice.node.create("Open", { allowMemberInvite: true });
     await bob.node.join(await alice.node.invite(open.id));
     await carol.node.join(await bob.node.invite(open.id));
@@ -368,7 +368,7 @@ describe("lifecycle", () => {
     expect(bob.node.swarm(lab).members.has("ghost")).toBe(false);
   });
 
-  it("8.8: an announcement never replaces a key that is known", async () => {
+  it("[ASP-OURS-05] 8.8: an announcement never replaces a key that is known", async () => {
     const content = {
       action: "member_joined",
       agent_id: "carol",
@@ -382,7 +382,7 @@ describe("lifecycle", () => {
     });
   });
 
-  it("54. a kick with quotes in its reason is valid JSON, and an unreachable target is out all the same (8.22)", async () => {
+  it("[ASP-OPER-07] 54. a kick with quotes in its reason is valid JSON, and an unreachable target is out all the same (8.22)", async () => {
     mesh.down.add("carol.example.com");
     mesh.calls.length = 0;
     await alice.node.kick(lab, "carol", 'said "hi"\n{"action":"x"}');
@@ -402,7 +402,7 @@ describe("lifecycle", () => {
     expect(carol.node.swarms).toEqual([]);
   });
 
-  it("56. after a transfer the new master rules, the old invites are dead, and all agree", async () => {
+  it("[ASP-OPER-08] 56. after a transfer the new master rules, the old invites are dead, and all agree", async () => {
     const old = await alice.node.invite(lab);
     await alice.node.transfer(lab, "bob");
     await mesh.settle();
@@ -447,7 +447,7 @@ describe("lifecycle", () => {
   });
 
   it.each(["agent", "swarm"] as const)(
-    "58. what a muted %s says is answered like anything else and leaves nothing",
+    "[ASP-SECU-04, ASP-STAT-03] 58. what a muted %s says is answered like anything else and leaves nothing",
     async (of) => {
       await bob.node.mute(of, of === "agent" ? "carol" : lab, "noise");
       const woken: string[] = [];
@@ -473,7 +473,7 @@ describe("lifecycle", () => {
     },
   );
 
-  it("59. five kinds of lifecycle notes appear, and one that cannot be stored fails nothing", async () => {
+  it("[ASP-OPER-11, ASP-OPER-12] 59. five kinds of lifecycle notes appear, and one that cannot be stored fails nothing", async () => {
     await alice.node.mute("agent", "bob", "loud");
     await alice.node.unmute("agent", "bob");
     await carol.node.leave(lab);
@@ -504,7 +504,7 @@ describe("lifecycle", () => {
 });
 
 describe("partitions", () => {
-  it("a member that missed a join, a kick and a transfer agrees with everybody when it is back", async () => {
+  it("[ASP-OURS-04] a member that missed a join, a kick and a transfer agrees with everybody when it is back", async () => {
     const lab = await mesh.swarm(alice, bob, carol);
     const dave = await mesh.agent("dave");
     mesh.down.add("carol.example.com");
@@ -523,6 +523,25 @@ describe("partitions", () => {
     await carol.node.send({ swarmId: lab, content: "back again" });
     await mesh.settle();
     expect((await dave.store.mesh.inbox({ limit: 9 })).map(({ content }) => content)).toContain("back again");
+  });
+
+  it("[ASP-OURS-11] 8.27: a master that names another key of a member is reported, and not believed", async () => {
+    const lab = await mesh.swarm(alice, bob, carol);
+    const known = bob.node.swarm(lab).members.get("carol")?.publicKey;
+    const members = [alice, bob, carol].map(({ name, endpoint, pair }) => ({
+      agent_id: name,
+      endpoint,
+      public_key: (name === "carol" ? keyPairFromSeed(Buffer.alloc(32, 9)) : pair).publicKey.text,
+      joined_at: "2026-11-16T12:00:00.000Z",
+    }));
+    mesh.foreign.set("alice.example.com", () => ({
+      status: 200,
+      body: JSON.stringify({ status: "accepted", swarm_id: lab, swarm_name: "Lab", members }),
+    }));
+    expect(await bob.node.sync(lab)).toEqual({ conflicts: ["carol"] });
+    expect(bob.problems.map(({ code }) => code)).toContain("mesh_key_conflict");
+    expect(bob.node.swarm(lab).members.get("carol")?.publicKey).toBe(known);
+    expect((await bob.post("/swarm/message", carol.message({ swarm_id: lab }))).status).toBe(200);
   });
 
   it("an unknown sender makes us ask the master, at most once a minute", async () => {
@@ -603,7 +622,7 @@ describe("partitions", () => {
 describe("keys", () => {
   const renewed = keyPairFromSeed(Buffer.alloc(32, 99));
 
-  it("63. a key that its endpoint confirms is taken, logged, and asked for at most once in five minutes (8.26)", async () => {
+  it("[ASP-STAT-05] 63. a key that its endpoint confirms is taken, logged, and asked for at most once in five minutes (8.26)", async () => {
     const lab = await mesh.swarm(alice, bob);
     const forged = {
       ...carol.message({ swarm_id: lab }),
@@ -624,7 +643,7 @@ describe("keys", () => {
     expect(bob.problems.map(({ code }) => code)).toContain("mesh_key_changed");
   });
 
-  it("63. a key older than a day is looked up in the background; another one is reported, not taken", async () => {
+  it("[ASP-STAT-06, ASP-STAT-04] 63. a key older than a day is looked up in the background; another one is reported, not taken", async () => {
     const lab = await mesh.swarm(alice, bob);
     mesh.clock.jump(90_000_000);
     await bob.post("/swarm/message", alice.message({ swarm_id: lab }));

@@ -23,7 +23,7 @@ const inboxOf = async (agent: Agent, type = "message") =>
   (await agent.store.mesh.inbox({ limit: 100 })).filter((message) => message.type === type);
 
 describe("messages", () => {
-  it("14. a valid direct message is queued", async () => {
+  it("[ASP-ENDP-03, ASP-STAT-09] 14. a valid direct message is queued", async () => {
     const message = alice.message({ swarm_id: lab, recipient: "bob", content: "hi" });
     const response = await bob.post("/swarm/message", message);
     expect(response.status).toBe(200);
@@ -33,7 +33,7 @@ describe("messages", () => {
     ]);
   });
 
-  it("15. a broadcast reaches every other member once, with identical bodies", async () => {
+  it("[ASP-MSGF-06] 15. a broadcast reaches every other member once, with identical bodies", async () => {
     mesh.calls.length = 0;
     const { messageId, recipients } = await alice.node.send({ swarmId: lab, content: "hello all" });
     await mesh.settle();
@@ -55,7 +55,7 @@ describe("messages", () => {
     "type",
     "content",
     "signature",
-  ])("16. without %s a message is malformed", async (field) => {
+  ])("[ASP-MSGF-01] 16. without %s a message is malformed", async (field) => {
     const message: Record<string, unknown> = { ...alice.message({ swarm_id: lab }) };
     delete message[field];
     const response = await bob.post("/swarm/message", message);
@@ -63,7 +63,7 @@ describe("messages", () => {
     expect(bodyOf(response).error?.code).toBe("INVALID_FORMAT");
   });
 
-  it("17. unknown type and priority are refused, nulls are absent", async () => {
+  it("[ASP-MSGF-02, ASP-MSGF-05] 17. unknown type and priority are refused, nulls are absent", async () => {
     const message = alice.message({ swarm_id: lab });
     expect((await bob.post("/swarm/message", { ...message, type: "shout" })).status).toBe(400);
     expect((await bob.post("/swarm/message", { ...message, priority: "urgent" })).status).toBe(400);
@@ -75,7 +75,7 @@ describe("messages", () => {
     expect((await bob.post("/swarm/message", { ...message, ...nulls })).status).toBe(200);
   });
 
-  it("18. what we send has no nulls, and no normal priority", async () => {
+  it("[ASP-VERS-01] 18. what we send has no nulls, and no normal priority", async () => {
     mesh.calls.length = 0;
     await alice.node.send({
       swarmId: lab,
@@ -114,12 +114,12 @@ describe("messages", () => {
     ["1.0.0", 400],
     ["0.1", 400],
     ["v0.1.0", 400],
-  ])("20. version %s is answered %i", async (protocol_version, status) => {
+  ])("[ASP-VERS-02] 20. version %s is answered %i", async (protocol_version, status) => {
     const message = { ...alice.message({ swarm_id: lab }), protocol_version };
     expect((await bob.post("/swarm/message", message)).status).toBe(status);
   });
 
-  it("21. an unsigned or wrongly signed message is refused and leaves nothing", async () => {
+  it("[ASP-SECU-01, ASP-ENDP-05] 21. an unsigned or wrongly signed message is refused and leaves nothing", async () => {
     const mallory = await mesh.agent("mallory");
     const message = alice.message({ swarm_id: lab });
     const { signature: _, ...unsigned } = message;
@@ -131,7 +131,7 @@ describe("messages", () => {
     expect(await bob.store.mesh.seen(lab, "alice", forged.message_id)).toBe(false);
   });
 
-  it("22. an unknown swarm is 404, a stranger 403, and a stranger causes no fetch from its endpoint", async () => {
+  it("[ASP-SECU-02, ASP-ENDP-06, ASP-ENDP-07] 22. an unknown swarm is 404, a stranger 403, and a stranger causes no fetch from its endpoint", async () => {
     const unknown = await bob.post("/swarm/message", alice.message({ swarm_id: crypto.randomUUID() }));
     expect([unknown.status, bodyOf(unknown).error?.code]).toEqual([404, "SWARM_NOT_FOUND"]);
     const mallory = await mesh.agent("mallory");
@@ -147,7 +147,7 @@ describe("messages", () => {
     ).toBe(403);
   });
 
-  it("24. the same message twice is queued once, and wakes once", async () => {
+  it("[ASP-OURS-01] 24. the same message twice is queued once, and wakes once", async () => {
     const woken: string[] = [];
     bob.node.onMessage(({ messageId }) => woken.push(messageId));
     const message = alice.message({ swarm_id: lab });
@@ -182,7 +182,7 @@ describe("messages", () => {
     expect(bodyOf(response).error?.details?.reason).toBe(reason);
   });
 
-  it("26. an expired message is refused", async () => {
+  it("[ASP-MSGF-07] 26. an expired message is refused", async () => {
     const expires_at = new Date(mesh.clock.now() - 1).toISOString();
     const response = await bob.post(
       "/swarm/message",
@@ -200,7 +200,7 @@ describe("messages", () => {
     { type: "github_repo", repo: "no slash" },
     { type: "gitlab_issue", repo: "o/r" },
     { type: "url", url: "https://x", action: "liked" },
-  ])("27. the reference %j is refused when sending", async (reference) => {
+  ])("[ASP-MSGF-03] 27. the reference %j is refused when sending", async (reference) => {
     await expect(
       alice.node.send({ swarmId: lab, content: "x", extras: { references: [reference] } }),
     ).rejects.toThrow(/references/);
@@ -232,7 +232,7 @@ describe("messages", () => {
     expect((await bob.post("/swarm/message", "x".repeat(2 * 1024 * 1024 + 1))).status).toBe(413);
   });
 
-  it("29. the two headers may be missing, but must not contradict", async () => {
+  it("[ASP-ENDP-02] 29. the two headers may be missing, but must not contradict", async () => {
     const post = (headers: Record<string, string>) =>
       bob.post("/swarm/message", alice.message({ swarm_id: lab }), headers);
     expect((await post({})).status).toBe(200);
@@ -241,7 +241,7 @@ describe("messages", () => {
     expect((await post({ "x-swarm-protocol": "2.0.0" })).status).toBe(400);
   });
 
-  it("30. every error has the object form and echoes nothing (8.25)", async () => {
+  it("[ASP-ENDP-04] 30. every error has the object form and echoes nothing (8.25)", async () => {
     const bodies = [
       "{",
       "",
@@ -276,7 +276,7 @@ describe("messages", () => {
     expect(await inboxOf(bob)).toHaveLength(1);
   });
 
-  it("attachments have limits, and a URL is never fetched", async () => {
+  it("[ASP-MSGF-04] attachments have limits, and a URL is never fetched", async () => {
     const inline = (bytes: number) => ({
       type: "inline" as const,
       mime_type: "text/plain",
@@ -331,7 +331,7 @@ describe("endpoints", () => {
     });
   };
 
-  it("31. health and info need no header", async () => {
+  it("[ASP-ENDP-01] 31. health and info need no header", async () => {
     expect(bodyOf(await get(bob, "/swarm/health"))).toEqual({
       status: "healthy",
       agent_id: "bob",
@@ -349,7 +349,7 @@ describe("endpoints", () => {
     });
   });
 
-  it("32. the 61st message of a sender in a minute has to wait", async () => {
+  it("[ASP-SECU-06, ASP-ENDP-08] 32. the 61st message of a sender in a minute has to wait", async () => {
     for (let index = 0; index < 60; index += 1) {
       expect((await bob.post("/swarm/message", carol.message({ swarm_id: lab }))).status).toBe(200);
     }
@@ -364,7 +364,7 @@ describe("endpoints", () => {
     expect((await bob.post("/swarm/message", carol.message({ swarm_id: lab }))).status).toBe(200);
   });
 
-  it("32. a hundred messages a minute are what a swarm may have", async () => {
+  it("[ASP-SECU-08] 32. a hundred messages a minute are what a swarm may have", async () => {
     const answers: number[] = [];
     for (let index = 0; index < 52; index += 1) {
       for (const sender of [alice, carol])
@@ -375,7 +375,7 @@ describe("endpoints", () => {
     expect(answers.at(-1)).toBe(429);
   });
 
-  it("33. the eleventh join of an address in an hour has to wait", async () => {
+  it("[ASP-SECU-07] 33. the eleventh join of an address in an hour has to wait", async () => {
     for (let index = 0; index < 10; index += 1)
       expect((await alice.post("/swarm/join", {}, {}, "203.0.113.9")).status).toBe(400);
     const response = await alice.post("/swarm/join", {}, {}, "203.0.113.9");

@@ -101,7 +101,7 @@ function signedPart(body: unknown): string | undefined {
 }
 
 describe(`mutated messages (seed ${SEED})`, () => {
-  it(`none of ${ROUNDS} gets in, and the agent is as it was`, async () => {
+  it(`[ASP-OURS-07] none of ${ROUNDS} gets in, and the agent is as it was`, async () => {
     const before = await bob.store.mesh.inboxCounts();
     let refused = 0;
     let replays = 0;

@@ -1,14 +1,14 @@
 /** Three real processes over real TLS: operations, members that are away, and SIGKILL. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { makeDevCertificates } from "../../src/mesh/dev-ca/files.js";
 import { keyPairFromSeed } from "../../src/mesh/identity/keys.js";
 import { createGuard, createHttpClient, type HttpClient } from "../../src/net/index.js";
+import { eventually, freePort } from "./kit.js";
 
 interface Running {
   readonly name: string;
@@ -17,18 +17,13 @@ interface Running {
   kill(): Promise<void>;
 }
 
+// Real processes are slow to start on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
+
 let directory: string;
 let tls: string;
 let http: HttpClient;
 const running = new Map<string, Running>();
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
 
 async function start(name: string, port: number): Promise<Running> {
   const script = new URL("./node-process.ts", import.meta.url).pathname;
@@ -71,19 +66,6 @@ async function start(name: string, port: number): Promise<Running> {
   return made;
 }
 
-/** Asks again until the answer is as it should be; the test's own time limit ends it otherwise. */
-async function eventually(ask: () => Promise<unknown>, expected: unknown): Promise<void> {
-  for (;;) {
-    const answer = await ask();
-    try {
-      expect(answer).toEqual(expected);
-      return;
-    } catch {
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    }
-  }
-}
-
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "mesh-processes-"));
   tls = join(directory, "tls");
@@ -101,7 +83,7 @@ afterAll(async () => {
 });
 
 describe("three agents in three processes", () => {
-  it("join, talk, kick and transfer, with members away and killed in between", async () => {
+  it("[ASP-OPER-06, ASP-OURS-04] join, talk, kick and transfer, with members away and killed in between", async () => {
     const ports = [await freePort(), await freePort(), await freePort()] as const;
     let [alice, bob, carol] = await Promise.all([
       start("alice", ports[0]),
@@ -144,7 +126,7 @@ describe("three agents in three processes", () => {
     await eventually(() => bob.call("swarms"), [{ id: lab, master: "bob", members: ["bob"] }]);
   });
 
-  it("G9: twenty races of five joiners over TLS have one winner each", async () => {
+  it("[ASP-OURS-02] G9: twenty races of five joiners over TLS have one winner each", async () => {
     const port = await freePort();
     const master = await start("master", port);
     for (let race = 0; race < 20; race += 1) {
@@ -168,7 +150,7 @@ describe("three agents in three processes", () => {
     }
   });
 
-  it("refuses a certificate that nobody vouches for", async () => {
+  it("[ASP-SECU-05] refuses a certificate that nobody vouches for", async () => {
     const port = running.get("master")?.port ?? 0;
     const strict = createHttpClient({
       clock: { after: (ms, callback) => clearTimeout.bind(undefined, setTimeout(callback, ms)) },

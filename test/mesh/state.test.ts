@@ -22,7 +22,7 @@ const members = (agent: Agent): string[] => [...agent.node.swarm(lab).members.ke
 const exported = (agent: Agent) => JSON.parse(JSON.stringify(agent.node.exportState()));
 
 describe("state.json", () => {
-  it("60. follows every change, is valid, private, and whole", async () => {
+  it("[ASP-STAT-01, ASP-STAT-02] 60. follows every change, is valid, private, and whole", async () => {
     const path = join(bob.directory, "state.json");
     const read = () => readStateFile(readFileSync(path, "utf8"));
     expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -42,7 +42,7 @@ describe("state.json", () => {
     expect(statSync(join(bob.directory, "invites")).mode & 0o777).toBe(0o700);
   });
 
-  it("61. an export says when; an import takes that away, and refuses what it does not know", async () => {
+  it("[ASP-STAT-07, ASP-STAT-08] 61. an export says when; an import takes that away, and refuses what it does not know", async () => {
     const state = exported(bob);
     expect(state.exported_at).toBe(new Date(mesh.clock.now()).toISOString());
     await bob.node.importState(JSON.stringify(state), { mode: "replace" });
@@ -151,7 +151,7 @@ describe("state.json", () => {
     );
   });
 
-  it("the tables are the truth: a node that is opened again knows what it knew", async () => {
+  it("[ASP-AGNT-03] the tables are the truth: a node that is opened again knows what it knew", async () => {
     await bob.node.mute("swarm", lab, "quiet please");
     const before = exported(bob);
     bob = await mesh.agent("bob", {}, mesh.crash(bob));

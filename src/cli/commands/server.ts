@@ -7,7 +7,6 @@ import { printStreams } from "../server/llm-streams.js";
 import { reloadOnChange } from "../server/reload.js";
 import { untilStopped } from "../server/signals.js";
 import { type RunningServer, startServer } from "../server/start.js";
-import { servedSwarm } from "../server/swarm.js";
 import type { Terminal } from "../terminal.js";
 
 export interface ServerCommandOptions {
@@ -24,7 +23,7 @@ export async function runServer(options: ServerCommandOptions, terminal: Termina
   if (options.json === true) terminal.json(facts(running));
   else for (const line of banner(running, settings, terminal)) terminal.out(line);
 
-  const stops = [...extras(running, settings, directory, terminal), onHangUp(running)];
+  const stops = [...extras(running, settings, terminal), onHangUp(running)];
   await stopped;
   for (const stop of stops) stop();
   await running.close();
@@ -32,42 +31,38 @@ export async function runServer(options: ServerCommandOptions, terminal: Termina
 }
 
 function facts(running: RunningServer): unknown {
-  const { url, data, mailroom, firstToken } = running;
+  const { url, data, mailroom, firstToken, mesh } = running;
   return {
     url,
     swarm: mailroom.swarm.name,
     data: data ?? null,
     pid: process.pid,
     recovered: mailroom.recovered,
+    ...(mesh?.port !== undefined && { mesh: { agent_id: mesh.node.id, port: mesh.port } }),
     ...(firstToken !== undefined && { admin_token: firstToken.token }),
   };
 }
 
-function extras(
-  running: RunningServer,
-  settings: Settings,
-  directory: string,
-  terminal: Terminal,
-): (() => void)[] {
+function extras(running: RunningServer, settings: Settings, terminal: Terminal): (() => void)[] {
   const { mailroom, swarm } = running;
   const stops: (() => void)[] = [];
   if (settings.server.settings.printLlmStreams && process.stderr.isTTY === true) {
     stops.push(printStreams(mailroom.bus, (text) => void process.stderr.write(text)));
   }
   if (settings.server.reload && swarm.file !== undefined) {
-    const load = async () => (await servedSwarm(settings, directory)).definition;
+    const load = async () => (await running.loadSwarm()).definition;
     const say = (line: string) => terminal.note(line);
     stops.push(reloadOnChange({ file: swarm.file, mailroom, load, say }));
-  }
-  if (settings.server.swarm.registry !== undefined) {
-    terminal.note("note: --swarm-registry has no effect yet: this version does not talk to other swarms");
   }
   return stops;
 }
 
 /** Decisions D10: certificates are read again on SIGHUP. */
-function onHangUp({ http }: RunningServer): () => void {
-  const reload = () => http.reloadTls();
+function onHangUp({ http, mesh }: RunningServer): () => void {
+  const reload = () => {
+    http.reloadTls();
+    mesh?.renew();
+  };
   process.on("SIGHUP", reload);
   return () => void process.removeListener("SIGHUP", reload);
 }

@@ -5,9 +5,10 @@ import { text as readAll } from "node:stream/consumers";
 import { checkInterswarmMessage, checkMailMessage, type FormatProblem } from "../../mail/index.js";
 import { formatProblem, SwarmFileError } from "../../mail/swarm-file/problems.js";
 import { readSwarmFile } from "../../mail/swarm-file/read.js";
-import { loadSwarmsFromText } from "../../swarm/index.js";
+import { defaultBuiltins, loadSwarmsFromText } from "../../swarm/index.js";
 import { EXIT, type ExitCode } from "../exit.js";
 import type { CommonOptions } from "../options.js";
+import { MeshActions } from "../server/mesh.js";
 import { harmless, type Terminal } from "../terminal.js";
 
 export interface ValidateOptions extends CommonOptions {
@@ -51,7 +52,8 @@ async function judge(file: string, options: ValidateOptions, terminal: Terminal)
   try {
     content = file === "-" ? await readAll(terminal.stdin) : await readFile(file, "utf8");
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    const reason = missing ? "there is no such file" : error instanceof Error ? error.message : String(error);
     return { file, kind: "unknown", valid: false, problems: [`it cannot be read: ${reason}`], warnings: [] };
   }
   const value = parse(content);
@@ -89,12 +91,23 @@ function kindOf(value: unknown): Kind {
   return "unknown";
 }
 
+async function loadingWarnings(file: string, content: string) {
+  const standard = defaultBuiltins();
+  const mesh = new MeshActions();
+  const builtins = { ...standard, actions: { ...standard.actions, ...mesh.byReference } };
+  try {
+    const place = { source: file, directory: dirname(resolve(file)) };
+    const loaded = await loadSwarmsFromText(content, { ...place, builtins });
+    return loaded.flatMap(({ warnings }) => warnings);
+  } finally {
+    await mesh.close();
+  }
+}
+
 async function swarmFile(file: string, content: string, options: ValidateOptions): Promise<Verdict> {
   try {
     const warnings = options.references
-      ? (await loadSwarmsFromText(content, { source: file, directory: dirname(resolve(file)) })).flatMap(
-          (loaded) => loaded.warnings,
-        )
+      ? await loadingWarnings(file, content)
       : readSwarmFile(content, file).warnings;
     return { file, kind: "swarm file", valid: true, problems: [], warnings: warnings.map(formatProblem) };
   } catch (error) {

@@ -2,6 +2,9 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 
+/** Operations on the mesh, on the socket only. */
+export const MESH_PATH = "/control/mesh";
+
 /** What the operating systems allow for the path of a socket; the shortest of them is macOS with 104. */
 const LONGEST_PATH = 103;
 

@@ -16,6 +16,7 @@ export function banner(running: RunningServer, settings: Settings, terminal: Ter
     row("swarm", file ?? "the demonstration swarm; give your own with --swarm FILE"),
     row("data", data ?? yellow("none: everything is kept in memory and is gone when this process ends")),
     row("auth", authLine(settings)),
+    ...(running.mesh === undefined ? [] : [row("mesh", meshLine(running.mesh))]),
     ...firstTokenLines(running, terminal),
     ...(mailroom.recovered > 0 ? [row("tasks", `${mailroom.recovered} unfinished, taken up again`)] : []),
     ...(data !== undefined && !running.controlled
@@ -44,6 +45,13 @@ export function firstTokenLines({ firstToken }: RunningServer, { colours }: Term
     `  ${dim("token".padEnd(7))} ${bold(firstToken.token)}`,
     `  ${" ".repeat(7)} ${yellow("this is the admin token, and the only time it is shown: keep it")}`,
   ];
+}
+
+function meshLine({ node, port }: NonNullable<RunningServer["mesh"]>): string {
+  const { agentId, endpoint } = node.core.parts.identity;
+  const heard =
+    port === undefined ? "no listener: set mesh.listen to be reached" : `listening on port ${port}`;
+  return `${agentId} at ${endpoint} (${heard})`;
 }
 
 function authLine({ server, auth }: Settings): string {

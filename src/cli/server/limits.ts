@@ -4,12 +4,13 @@ import type { RuntimeLimits } from "../../engine/runtime/index.js";
 import type { HttpLimits } from "../../http/index.js";
 import type { RetentionOptions } from "../../library/retention.js";
 
-export function runtimeLimits({ limits, server }: Settings): Partial<RuntimeLimits> {
+export function runtimeLimits({ limits, server, federation }: Settings): Partial<RuntimeLimits> {
   const { settings } = server;
   return {
     maxSteps: unlessZero(settings.taskMessageLimit),
     repetition: settings.repetitionLimit,
     taskTime: unlessZero(settings.taskTimeout),
+    replyTime: unlessZero(federation.replyTimeout),
     turnTime: settings.turnTimeout,
     actionTime: settings.actionTimeout,
     turns: limits.turns,

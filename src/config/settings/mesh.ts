@@ -11,17 +11,17 @@ export function meshSettings(mesh: Section) {
     }),
     cert: mesh.optional("cert", {
       kind: path,
-      otherwise: "with `server.dev`: `tls/dev.pem` of the data directory",
+      otherwise: "after `mesh init --dev`: `tls/dev.pem` of the data directory",
       doc: "The certificate of the mesh's listener (PEM). Read again on SIGHUP.",
     }),
     key: mesh.optional("key", {
       kind: path,
-      otherwise: "with `server.dev`: `tls/dev.key` of the data directory",
+      otherwise: "after `mesh init --dev`: `tls/dev.key` of the data directory",
       doc: "Its private key (PEM).",
     }),
     ca: mesh.optional("ca", {
       kind: path,
-      otherwise: "with `server.dev`: `tls/dev-ca.pem` of the data directory, if there is one",
+      otherwise: "after `mesh init --dev`: `tls/dev-ca.pem` of the data directory, if there is one",
       doc: "An authority that is trusted beside those of the system when peers are called.",
     }),
     allow: mesh.setting("allow", {

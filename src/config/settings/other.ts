@@ -1,5 +1,6 @@
 import type { Section } from "../declare.js";
 import { choice, database, duration, httpUrl, text, truth } from "../kinds.js";
+import { modelPrices } from "./agents.js";
 
 export const LOG_LEVELS = ["silent", "error", "warn", "info", "debug", "trace"] as const;
 
@@ -65,6 +66,7 @@ export function modelSettings(models: Section) {
       env: ["ANTHROPIC_API_KEY"],
       doc: "The key for Anthropic.",
     }),
+    prices: modelPrices(models),
   };
 }
 

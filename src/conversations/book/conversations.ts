@@ -91,6 +91,8 @@ export interface ConversationsParts {
   readonly rules?: Partial<DomainRules>;
   readonly cache?: Partial<CacheLimits>;
   readonly summariser?: Summariser;
+  /** Whether a parent is a conversation that is kept elsewhere. Throws if the caller may not read it. */
+  readonly isElsewhere?: (caller: Caller, id: string, turnId: string | undefined) => Promise<boolean>;
 }
 
 const DEFAULT_CACHE: CacheLimits = { maxConversations: 10_000, maxTurns: 500_000 };
@@ -136,11 +138,7 @@ export class Conversations {
   ): Promise<{ conversation: Conversation; participant: Participant; initialTurn?: Turn }> {
     assertCapability(caller, "canCreate");
     if (params.parentConversationId !== undefined) {
-      const parent = await this.#open(params.parentConversationId, caller);
-      const viewer = requireReader(parent.state, caller, parent.committed);
-      if (params.parentTurnId !== undefined) {
-        requireTurn(parent.state, viewer, params.parentTurnId, parent.committed, "history");
-      }
+      await this.#checkParent(caller, params.parentConversationId, params.parentTurnId);
     }
     const { entries } = decideCreate(caller, params, this.#moment(caller.space));
     const [created, ...others] = entries;
@@ -358,6 +356,11 @@ export class Conversations {
     return summaryResult(text, include, turns, { generated: true });
   }
 
+  /** Whether the id is known, without asking the store, to be that of a conversation here. */
+  isLoaded(id: string): boolean {
+    return this.#cache.peek(id) !== undefined;
+  }
+
   /** In memory now; for those who watch the process. */
   get loaded(): number {
     return this.#cache.size;
@@ -372,6 +375,13 @@ export class Conversations {
       id: (prefix) => `${prefix}-${ids.ordered()}`,
       identify: (id) => identify(id, space),
     };
+  }
+
+  async #checkParent(caller: Caller, id: string, turnId: string | undefined): Promise<void> {
+    if (!this.isLoaded(id) && (await this.#parts.isElsewhere?.(caller, id, turnId)) === true) return;
+    const parent = await this.#open(id, caller);
+    const viewer = requireReader(parent.state, caller, parent.committed);
+    if (turnId !== undefined) requireTurn(parent.state, viewer, turnId, parent.committed, "history");
   }
 
   /** @throws MapError CONVERSATION_NOT_FOUND */
@@ -481,12 +491,12 @@ function viewOfNewcomer(caller: Caller, state: LiveConversation["state"], { part
   };
 }
 
-function cursorOf(id: string): string {
+export function cursorOf(id: string): string {
   return Buffer.from(id).toString("base64url");
 }
 
 /** @throws MapError INVALID_PARAMS */
-function parseCursor(cursor: string): string {
+export function parseCursor(cursor: string): string {
   const id = Buffer.from(cursor, "base64url").toString();
   if (!/^conv-[0-9a-f-]{36}$/.test(id)) {
     throw new MapError("INVALID_PARAMS", "cursor: not one that this list has given out");

@@ -134,6 +134,8 @@ export interface Caller {
   readonly capabilities: MailCapabilities;
   /** Conversations of other spaces do not exist for this caller (`isolate`). */
   readonly space: string;
+  /** The authenticated person behind the caller: tasks are theirs by this, never by an id (decisions F4). */
+  readonly person?: { readonly role: "user" | "admin"; readonly id: string };
 }
 
 /** What is known about somebody who becomes a member. */

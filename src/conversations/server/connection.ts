@@ -2,6 +2,7 @@
  * One connection, whatever carries it: text in, text out. Requests start in the order in which they come; those that
  * change who the caller is (connect, authenticate, disconnect) let nothing overtake them.
  */
+import type { Authenticator } from "../../auth/result.js";
 import { MapError } from "../domain/errors.js";
 import type { MapServer } from "./map-server.js";
 import type { Handler } from "./methods.js";
@@ -23,6 +24,8 @@ export interface Wire {
 export interface ConnectionOptions {
   /** A credential that came with the connection itself (an HTTP header); used when `map/connect` brings none. */
   readonly credential?: string;
+  /** In place of the server's: for a carrier that knows who is at its other end. */
+  readonly authenticator?: Authenticator;
 }
 
 type Request = Extract<Incoming, { kind: "request" }>;
@@ -32,6 +35,7 @@ const BARRIERS = new Set(["map/connect", "map/authenticate", "map/auth/refresh",
 
 export class MapConnection {
   readonly credential: string | undefined;
+  readonly authenticator: Authenticator | undefined;
   /** What the last `map/connect` asked for, while authentication is missing. */
   wishes: unknown;
   session: Session | undefined;
@@ -52,6 +56,7 @@ export class MapConnection {
     this.#server = server;
     this.#wire = wire;
     this.credential = options.credential;
+    this.authenticator = options.authenticator ?? server.authenticator;
     const { clock, limits } = server;
     this.#tokens = limits.requestsPerSecond * 2;
     this.#refilledAt = clock.now();

@@ -13,6 +13,9 @@ import type { Summariser } from "../domain/summary.js";
 import type { Caller, Identity, MailCapabilities } from "../domain/types.js";
 import { EventLog } from "../log/event-log.js";
 import type { ConversationIndex } from "../ports.js";
+import { TaskBook } from "../tasks/book.js";
+import { RemoteAgents } from "../tasks/remote-agents.js";
+import { type SwarmSide, wakeWith } from "../tasks/swarm-side.js";
 import type { Directory } from "./addresses.js";
 import { type Agent, AgentRegistry, type Scope } from "./agents.js";
 import { type ConnectionOptions, MapConnection, type Wire } from "./connection.js";
@@ -54,6 +57,8 @@ export interface MapServerOptions {
   readonly report?: (error: unknown) => void;
   /** Methods beyond the protocol's. */
   readonly extensions?: MethodTable;
+  /** The swarm beside it: its tasks are conversations, and its remote agents are served here (decisions F4, F5). */
+  readonly runtime?: SwarmSide;
 }
 
 const EVERYTHING: MailCapabilities = {
@@ -83,6 +88,10 @@ export class MapServer {
   readonly methods: ReadonlyMap<string, Handler>;
   /** Absent when mail is switched off. */
   readonly conversations: Conversations | undefined;
+  /** Absent without a swarm, or when mail is switched off. */
+  readonly tasks: TaskBook | undefined;
+  /** Absent without a swarm. */
+  readonly remoteAgents: RemoteAgents | undefined;
   readonly mailCapabilities: MailCapabilities;
   readonly report: (error: unknown) => void;
   readonly directory: Directory;
@@ -90,6 +99,7 @@ export class MapServer {
   /** Of all sessions. */
   readonly subscriptions = new Set<Subscription>();
   readonly #connections = new Set<MapConnection>();
+  readonly #unwatch: () => void;
   #unfollow: (() => void) | undefined;
   #closed = false;
 
@@ -113,10 +123,15 @@ export class MapServer {
     });
     const { mail = {} } = options;
     this.mailCapabilities = { ...EVERYTHING, ...(mail === false ? {} : mail.capabilities) };
+    this.tasks = mail === false ? undefined : this.#openTasks(mail);
     this.conversations = mail === false ? undefined : this.#openConversations(mail);
     this.sessions = new Sessions(this);
     this.messages = new Messages(this);
-    this.methods = methodTable(options.extensions);
+    this.remoteAgents =
+      options.runtime === undefined ? undefined : new RemoteAgents(this, options.runtime, this.tasks);
+    this.methods = methodTable({ ...this.remoteAgents?.methods, ...options.extensions });
+    this.#unwatch =
+      options.runtime === undefined ? () => {} : wakeWith(options.runtime, this.log, this.report);
     this.directory = { agents: this.agents, sessionsOf: (space) => this.sessions.inSpace(space) };
   }
 
@@ -138,8 +153,11 @@ export class MapServer {
   }
 
   async close(): Promise<void> {
+    if (this.#closed) return;
     this.#closed = true;
+    this.#unwatch();
     for (const connection of [...this.#connections]) connection.close(1001, "the server is stopping");
+    await this.remoteAgents?.close();
     this.sessions.close();
     this.#unfollow?.();
   }
@@ -160,7 +178,18 @@ export class MapServer {
   /** Whether somebody who is not called so by authentication may be called this. */
   mayUseId(principal: Principal | undefined, id: string): boolean {
     if (principal?.role === "member" && principal.id === id) return true;
-    return !PRINCIPAL_ID.test(id) && this.#options.isReserved?.(id) !== true;
+    return !PRINCIPAL_ID.test(id) && !this.isReserved(id);
+  }
+
+  /** Agents of the swarm (decisions A5). */
+  isReserved(id: string): boolean {
+    return this.#options.isReserved?.(id) === true || this.#options.runtime?.rules.agents.has(id) === true;
+  }
+
+  /** The journal in which the events of one conversation are. */
+  async journalOf(conversationId: string | undefined): Promise<string | undefined> {
+    if (conversationId === undefined || conversationId === "") return undefined;
+    return (await this.tasks?.journalOf(conversationId)) ?? conversationId;
   }
 
   // --- connections and sessions -----------------------------------------------------------------------------------
@@ -171,7 +200,9 @@ export class MapServer {
     this.messages.returned(session);
     for (const id of session.agents) {
       const agent = this.agents.find(session.space, id);
-      if (agent?.state === "orphaned") agent.state = "registered";
+      if (agent === undefined) continue;
+      if (agent.state === "orphaned") agent.state = "registered";
+      this.agentRegistered(agent);
     }
     this.#participantEvent("participant_connected", session);
   }
@@ -180,6 +211,7 @@ export class MapServer {
     this.#connections.delete(connection);
     const { session } = connection;
     if (session === undefined || session.connection !== connection) return;
+    this.remoteAgents?.left(session);
     this.#leaveAgents(session);
     this.sessions.lose(session);
     this.#participantEvent("participant_disconnected", session);
@@ -196,11 +228,14 @@ export class MapServer {
   removeAgent(agent: Agent): void {
     this.agents.remove(agent);
     agent.session.removeAgent(agent.id);
+    this.remoteAgents?.left(agent.session, agent.id);
     this.agentEvent("agent_unregistered", agent);
   }
 
-  /** Hook for those who serve agents of the swarm. */
-  agentRegistered: (agent: Agent) => void = () => {};
+  /** An agent is there, or there again. */
+  agentRegistered(agent: Agent): void {
+    this.remoteAgents?.serve(agent);
+  }
 
   #leaveAgents(session: Session): void {
     const { agentBehavior, gracePeriodMs } = session.policy;
@@ -278,6 +313,7 @@ export class MapServer {
 
   #openConversations(mail: MailOptions): Conversations {
     const { store, index, clock, ids } = this.#options;
+    const { tasks } = this;
     return new Conversations({
       store,
       index,
@@ -287,7 +323,19 @@ export class MapServer {
       identify: (id, space) => this.#identify(id, space),
       ...(mail.rules !== undefined && { rules: mail.rules }),
       ...(mail.summariser !== undefined && { summariser: mail.summariser }),
+      ...(tasks !== undefined && {
+        isElsewhere: (caller, id, turnId) => tasks.mayRefer(caller, id, turnId),
+      }),
     });
+  }
+
+  #openTasks(mail: MailOptions): TaskBook | undefined {
+    const { runtime, store } = this.#options;
+    if (runtime === undefined) return undefined;
+    const { summariser } = mail;
+    const tasks = new TaskBook({ store, runtime, ...(summariser !== undefined && { summariser }) });
+    this.log.addSource(tasks.source);
+    return tasks;
   }
 
   /** What is known about the bearer of an id (map-mail 3.2). */

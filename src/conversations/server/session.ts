@@ -79,12 +79,14 @@ export class Session {
   }
 
   get caller(): Caller {
+    const person = personOf(this.principal);
     this.#caller ??= {
       acting: this.acting,
       identities: new Set([this.acting, this.participantId, this.id, ...this.agents]),
       observer: this.#grant.observer,
       capabilities: this.#grant.capabilities,
       space: this.space,
+      ...(person !== undefined && { person }),
     };
     return this.#caller;
   }
@@ -92,4 +94,10 @@ export class Session {
   owns(id: string): boolean {
     return this.caller.identities.has(id);
   }
+}
+
+function personOf(principal: Principal | undefined): Caller["person"] {
+  if (principal === undefined) return undefined;
+  const { role, id } = principal;
+  return role === "user" || role === "admin" ? { role, id } : undefined;
 }

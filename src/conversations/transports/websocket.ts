@@ -3,7 +3,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { MapError } from "../domain/errors.js";
-import type { Wire } from "../server/connection.js";
+import type { ConnectionOptions, Wire } from "../server/connection.js";
 import type { MapServer } from "../server/map-server.js";
 import { errorFrame } from "../server/rpc.js";
 
@@ -14,6 +14,8 @@ export interface WebSocketOptions {
   readonly verify?: (
     request: IncomingMessage,
   ) => { readonly status: number; readonly reason: string } | undefined;
+  /** Who is at the other end, where the carrier knows. Default: whom the server's authenticator finds. */
+  readonly identify?: (bearer: string | undefined) => ConnectionOptions;
 }
 
 export interface MapUpgrade {
@@ -25,7 +27,7 @@ export interface MapUpgrade {
 }
 
 export function createMapUpgrade(map: MapServer, options: WebSocketOptions = {}): MapUpgrade {
-  const { path = "/map", verify } = options;
+  const { path = "/map", verify, identify = withCredential } = options;
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: map.limits.maxFrame,
@@ -40,7 +42,9 @@ export function createMapUpgrade(map: MapServer, options: WebSocketOptions = {})
         refuse(socket, refusal.status, refusal.reason);
         return;
       }
-      sockets.handleUpgrade(request, socket, head, (ws) => serve(map, ws, socket, bearerOf(request)));
+      sockets.handleUpgrade(request, socket, head, (ws) =>
+        serve(map, ws, socket, identify(bearerOf(request))),
+      );
     },
     close() {
       for (const ws of sockets.clients) ws.terminate();
@@ -66,8 +70,8 @@ export function attachMap(server: Server, map: MapServer, options: WebSocketOpti
   };
 }
 
-function serve(map: MapServer, ws: WebSocket, socket: Duplex, credential: string | undefined): void {
-  const connection = map.connect(wireOf(ws, socket), credential === undefined ? {} : { credential });
+function serve(map: MapServer, ws: WebSocket, socket: Duplex, options: ConnectionOptions): void {
+  const connection = map.connect(wireOf(ws, socket), options);
   // A broken frame is followed by `close`; without a listener it would end the process.
   ws.on("error", () => {});
   if (connection === undefined) return;
@@ -144,6 +148,10 @@ function textOf(data: Buffer | ArrayBuffer | Buffer[]): string {
 
 function bearerOf({ headers }: IncomingMessage): string | undefined {
   return /^bearer +(\S+) *$/i.exec(headers.authorization ?? "")?.[1];
+}
+
+function withCredential(credential: string | undefined): ConnectionOptions {
+  return credential === undefined ? {} : { credential };
 }
 
 function refuse(socket: Duplex, status: number, reason: string): void {

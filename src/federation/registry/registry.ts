@@ -22,6 +22,8 @@ export interface RegistryParts {
   readonly local: () => string;
   /** Milliseconds for `GET /` of another swarm. */
   readonly timeLimit: number;
+  /** Names that are another carrier's (decisions I). */
+  readonly isNameTaken?: (name: string) => boolean;
   /** Called after each change of what is kept. */
   readonly changed?: () => void;
 }
@@ -118,6 +120,9 @@ export class SwarmRegistry {
     if (wrong !== undefined) throw new FederationError("bad_swarm_name", wrong);
     if (name === this.#parts.local()) {
       throw new FederationError("bad_swarm_name", `'${name}' is this swarm itself: it cannot be registered`);
+    }
+    if (this.#parts.isNameTaken?.(name) === true) {
+      throw new FederationError("bad_swarm_name", `'${name}' is the name of something else here already`);
     }
     const baseUrl = this.#checkedUrl(swarm.baseUrl);
     const found = await this.#describe(baseUrl);

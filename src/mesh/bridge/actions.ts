@@ -6,14 +6,15 @@ import { MeshError } from "../errors.js";
 import { derivedUuid, type MeshNode } from "../node.js";
 
 export interface MeshActionsOptions {
-  readonly node: MeshNode;
+  /** Asked for at each use: a swarm file is read before there is a node. */
+  readonly node: () => MeshNode;
   /** For `github_create_issue`; without it there is no such action. The token is asked for at each use. */
   readonly github?: { readonly http: HttpClient; readonly token: () => string | undefined };
 }
 
 export function meshActions({ node, github }: MeshActionsOptions): readonly Action[] {
   const swarmOf = (alias: string) => {
-    const swarm = node.byAlias(alias);
+    const swarm = node().byAlias(alias);
     if (swarm === undefined) throw new MeshError("swarm_not_found", `there is no mesh swarm ${alias} here`);
     return swarm;
   };
@@ -30,7 +31,7 @@ export function meshActions({ node, github }: MeshActionsOptions): readonly Acti
       // The id follows from the call, so that a repeated call is the same message.
       run: async ({ swarm, to, content }, { callId, task }) => {
         const messageId = derivedUuid(`action/${task.key}/${callId}`);
-        const { recipients } = await node.send({ swarmId: swarmOf(swarm).id, to, content, messageId });
+        const { recipients } = await node().send({ swarmId: swarmOf(swarm).id, to, content, messageId });
         return `sent to ${recipients.join(", ") || "nobody: there are no other members"}`;
       },
     }),
@@ -40,7 +41,7 @@ export function meshActions({ node, github }: MeshActionsOptions): readonly Acti
       schema: z.object({ agent: z.string(), reason: z.string().optional() }),
       idempotent: true,
       run: async ({ agent, reason }) => {
-        await node.mute("agent", agent, reason);
+        await node().mute("agent", agent, reason);
         return `${agent} is muted`;
       },
     }),
@@ -50,7 +51,7 @@ export function meshActions({ node, github }: MeshActionsOptions): readonly Acti
       schema: z.object({ agent: z.string() }),
       idempotent: true,
       run: async ({ agent }) =>
-        (await node.unmute("agent", agent)) ? `${agent} is heard again` : `${agent} was not muted`,
+        (await node().unmute("agent", agent)) ? `${agent} is heard again` : `${agent} was not muted`,
     }),
     action({
       name: "mesh_leave",
@@ -58,7 +59,7 @@ export function meshActions({ node, github }: MeshActionsOptions): readonly Acti
       schema: z.object({ swarm: z.string().describe("The alias of the swarm.") }),
       idempotent: false,
       run: async ({ swarm }) => {
-        await node.leave(swarmOf(swarm).id);
+        await node().leave(swarmOf(swarm).id);
         return `left ${swarm}`;
       },
     }),

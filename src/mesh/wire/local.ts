@@ -30,8 +30,31 @@ export interface LocalOptions {
     readonly invoke: (note: WakeNote) => "invoked" | "already_active";
   };
   /** `POST /mesh/github`: where events of GitHub are announced. Absent: no such route. */
-  readonly github?: { readonly secret: string; readonly swarmId: string; readonly to?: string };
+  readonly github?: {
+    readonly secret: string;
+    /** Its alias or id. It may be joined later. */
+    readonly swarm: string;
+    readonly to?: string;
+  };
 }
+
+/** Whoever mounts them has to let in `operator`s only; the others show a signature that is checked here. */
+export const LOCAL_ROUTES: readonly {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly access: "operator" | "signed";
+}[] = [
+  { method: "GET", path: "/api/inbox", access: "operator" },
+  { method: "GET", path: "/api/inbox/count", access: "operator" },
+  { method: "POST", path: "/api/inbox/batch", access: "operator" },
+  { method: "GET", path: "/api/inbox/{message_id}", access: "operator" },
+  { method: "POST", path: "/api/inbox/{message_id}/{action}", access: "operator" },
+  { method: "GET", path: "/api/outbox", access: "operator" },
+  { method: "GET", path: "/api/outbox/count", access: "operator" },
+  { method: "POST", path: "/api/wake", access: "operator" },
+  // GitHub can show nothing but its signature.
+  { method: "POST", path: "/mesh/github", access: "signed" },
+];
 
 type Answer = MeshResponse;
 const NOT_FOUND = reply(404, { error: { code: "NOT_FOUND", message: "there is nothing here" } });
@@ -165,8 +188,13 @@ async function github({ github: options, node }: LocalOptions, request: LocalReq
   }
   const notification = notificationFor(request.headers["x-github-event"] ?? "", jsonOf(request));
   if (notification === undefined) return { status: 204, headers: {}, body: "" };
+  const swarm = node.swarms.find(({ id, alias }) => id === options.swarm || alias === options.swarm);
+  if (swarm === undefined) {
+    const message = `this agent is not in the swarm ${options.swarm}`;
+    return reply(503, { error: { code: "UNAVAILABLE", message } });
+  }
   const { messageId } = await node.send({
-    swarmId: options.swarmId,
+    swarmId: swarm.id,
     type: "notification",
     ...notification,
     ...(options.to !== undefined && { to: options.to }),

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -32,6 +32,25 @@ describe("openSqliteStore", () => {
       }
     });
   }
+
+  it("says what is wrong with a data directory that is none", async () => {
+    const file = join(root, "file");
+    writeFileSync(file, "text");
+    for (const directory of [file, join(file, "below")]) {
+      const refused = openSqliteStore({ directory });
+      await expect(refused).rejects.toMatchObject({ code: "store_directory" });
+      await expect(refused).rejects.toThrow(`${directory} is a file, or lies below one`);
+    }
+  });
+
+  it("names a file that is no database, and leaves it as it is", async () => {
+    const file = join(root, "mailroom.db");
+    writeFileSync(file, "a letter that somebody kept here, longer than the head of a database ".repeat(9));
+    const refused = openSqliteStore({ directory: root });
+    await expect(refused).rejects.toMatchObject({ code: "store_version" });
+    await expect(refused).rejects.toThrow(file);
+    expect(readFileSync(file, "utf8")).toMatch(/^a letter/);
+  });
 
   it("is durable unless told otherwise", async () => {
     const store = await openSqliteStore({ directory: join(root, "data") });
@@ -84,7 +103,7 @@ describe("openSqliteStore", () => {
     const path = join(directory, "mailroom.db");
     await (await openSqliteStore({ directory })).close();
     writeFileSync(path, "this is not a database at all".repeat(100));
-    await expect(openSqliteStore({ directory })).rejects.toMatchObject({ code: "SQLITE_NOTADB" });
+    await expect(openSqliteStore({ directory })).rejects.toMatchObject({ code: "store_version" });
     rmSync(path);
     await (await openSqliteStore({ directory })).close();
   });

@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, mkdirSync, openSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { StoreDirectoryError, StoreVersionError } from "../errors.js";
 import { type Database, openDatabase } from "./driver.js";
 import type { GroupLimits } from "./group-commit.js";
 import { acquireLock, type ProcessLock } from "./lock.js";
@@ -44,6 +45,7 @@ const GROUP = { maxGroupAppends: 512, maxGroupData: 8 * 1024 * 1024 } as const;
 
 /**
  * Opens the store, creating or migrating it as needed.
+ * @throws StoreDirectoryError when the directory cannot be made.
  * @throws StoreLockedError when another process holds it.
  * @throws StoreVersionError when the file is not ours or from a newer version.
  */
@@ -70,6 +72,12 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
   } catch (error) {
     db?.close();
     release();
+    if (codeOf(error) === "SQLITE_NOTADB") {
+      throw new StoreVersionError(
+        `${place.file} is not a database of Mailroom, or it is damaged: put a copy of it back, or use another data directory`,
+        { cause: error },
+      );
+    }
     throw error;
   }
 }
@@ -112,7 +120,7 @@ function configure(db: Database, durability: Durability): void {
 
 /** Decision A1: what is stored is for the owner's eyes. A directory that exists keeps the mode it has. */
 function createDirectory(path: string, durability: Durability): void {
-  const created = mkdirSync(path, { recursive: true, mode: 0o700 });
+  const created = makeDirectory(path);
   // Windows has no way to sync a directory, and keeps its entries in a journal of its own.
   if (created === undefined || durability !== "fsync" || process.platform === "win32") return;
   // SQLite makes its files' entries durable, but not those of the directories above them.
@@ -126,6 +134,14 @@ function createDirectory(path: string, durability: Durability): void {
   }
 }
 
+function makeDirectory(path: string): string | undefined {
+  try {
+    return mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new StoreDirectoryError(path, error);
+  }
+}
+
 /**
  * SQLite gives its log and index the mode of the database, so it is enough to make that one. A file that exists is
  * not even opened: closing it would drop the locks of a connection that this process may have.
@@ -134,7 +150,10 @@ function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));
   } catch (error) {
-    const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
-    if (!exists) throw error;
+    if (codeOf(error) !== "EEXIST") throw error;
   }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
 }

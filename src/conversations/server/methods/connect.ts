@@ -75,7 +75,7 @@ export const connectMethods: MethodTable = {
       const resumeToken = await server.sessions.renew(call.session);
       return connected(server, call.session, { resumeToken, reconnected: false });
     }
-    const found = await authenticate(server, params.auth ?? headerCredentials(connection));
+    const found = await authenticate(server, connection, params.auth ?? headerCredentials(connection));
     if (found.ok) return establish(call, params, found.principal);
     if (found.missing) {
       connection.wishes = params;
@@ -91,7 +91,7 @@ export const connectMethods: MethodTable = {
   "map/authenticate": async (call) => {
     const given = parseParams(credentials, call.params);
     const { server, connection } = call;
-    const found = await authenticate(server, given);
+    const found = await authenticate(server, connection, given);
     if (!found.ok) {
       connection.authFailures++;
       const error = found.missing
@@ -144,9 +144,9 @@ function authRequired(): object {
 
 async function authenticate(
   server: MapServer,
+  { authenticator }: MapConnection,
   given: z.infer<typeof credentials> | undefined,
 ): Promise<Authentication> {
-  const { authenticator } = server;
   // The SDK's two classes put it into different fields.
   const credential = given?.credential ?? given?.token;
   if (authenticator === undefined) return { ok: true, principal: undefined };

@@ -78,9 +78,9 @@ export const eventMethods: MethodTable = {
     const matches = compileFilter(filter);
     const { caller } = session;
     const found: MapEvent[] = [];
-    const journal = filter?.mail?.conversationId;
+    const journal = await server.journalOf(filter?.mail?.conversationId);
     const events = server.log.replay({
-      ...(journal !== undefined && journal !== "" && { journal }),
+      ...(journal !== undefined && { journal }),
       ...(afterEventId !== undefined && { afterEventId }),
       ...(fromTimestamp !== undefined && { fromTimestamp }),
     });

@@ -12,13 +12,14 @@ const sendParams = z.object({
 });
 
 export const sendMethods: MethodTable = {
-  "map/send": withSession(({ server, session, params = {} }) => {
+  "map/send": withSession(async ({ server, session, params = {} }) => {
     const { to } = parseParams(sendParams, params);
     // What is passed on is what came in, not what the schema made of it.
-    return server.messages.send(session, to, {
+    const sent = {
       to: params.to,
       ...(params.payload !== undefined && { payload: params.payload }),
       ...(isRecord(params.meta) && { meta: params.meta }),
-    });
+    };
+    return (await server.remoteAgents?.send(session, to, sent)) ?? server.messages.send(session, to, sent);
   }),
 };

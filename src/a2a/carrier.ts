@@ -1,0 +1,255 @@
+/** A2A agents as comm targets of the swarm: mail to `name@alias` goes to the agent behind the alias (decisions H2). */
+import { createHash } from "node:crypto";
+import {
+  type Client,
+  ClientFactory,
+  DefaultAgentCardResolver,
+  JsonRpcTransportFactory,
+} from "@a2a-js/sdk/client";
+import { LRUCache } from "lru-cache";
+import type { Carriage, Carrier, OutgoingMail } from "../engine/carrier.js";
+import type { Clock } from "../engine/ports.js";
+import { type Runtime, RuntimeError } from "../engine/runtime/index.js";
+import { createAgentAddress, parseAgentAddress } from "../mail/address.js";
+import { buildResponse } from "../mail/build.js";
+import { recipientsOf } from "../mail/render.js";
+import { type Message, Role, type Task, TaskState } from "./sdk.js";
+import { messageOf, textOf, textPart } from "./wire.js";
+
+export interface A2aPeer {
+  /** Where its card is: `<url>/.well-known/agent-card.json`. */
+  readonly url: string;
+  readonly token?: string;
+}
+
+export interface A2aCarrierOptions {
+  readonly agents: Readonly<Record<string, A2aPeer>>;
+  /** How they are reached: behind the outbound guard. */
+  readonly fetch: typeof fetch;
+  readonly clock: Clock;
+  /** Milliseconds for an answer. Default: 15 minutes. */
+  readonly replyTimeout?: number;
+  /** Milliseconds between two looks at a task that the agent goes on with. Default: 2 seconds. */
+  readonly pollEvery?: number;
+}
+
+/** Where a conversation with an agent stands. */
+interface Thread {
+  readonly contextId: string;
+  /** The agent's task, while it waits for more. */
+  readonly taskId: string;
+}
+
+const REMEMBERED = 10_000;
+const ANSWERED = new Set([TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_INPUT_REQUIRED]);
+const PENDING = new Set([
+  TaskState.TASK_STATE_SUBMITTED,
+  TaskState.TASK_STATE_WORKING,
+  TaskState.TASK_STATE_UNSPECIFIED,
+]);
+
+export class A2aCarrier implements Carrier {
+  readonly #options: A2aCarrierOptions;
+  readonly #clients = new Map<string, Promise<Client>>();
+  readonly #threads = new LRUCache<string, Thread>({ max: REMEMBERED });
+  readonly #stop = new AbortController();
+  readonly #runtime = withResolvers<Runtime>();
+
+  constructor(options: A2aCarrierOptions) {
+    this.#options = options;
+  }
+
+  /** Where answers go. Mail that is to be sent before waits for it: recovery begins before anybody has a mailroom. */
+  bind(runtime: Runtime): void {
+    this.#runtime.resolve(runtime);
+  }
+
+  owns(alias: string): boolean {
+    return Object.hasOwn(this.#options.agents, alias);
+  }
+
+  async send(mail: OutgoingMail): Promise<Carriage> {
+    const runtime = await this.#runtime.promise;
+    try {
+      for (const address of addressed(mail)) {
+        const answer = await this.#ask(mail, address);
+        if (answer === undefined) continue;
+        if (!answer.ok) return { accepted: false, reason: answer.text };
+        if (expectsAnswer(mail)) await deliver(runtime, mail, address, answer);
+      }
+      return { accepted: true };
+    } catch (error) {
+      // The next process sends it again, under the same id.
+      if (this.#stop.signal.aborted) return new Promise(() => {});
+      const reason = error instanceof Error ? error.message : String(error);
+      return { accepted: false, reason: `the A2A agent '${mail.swarm}' could not be asked: ${reason}` };
+    }
+  }
+
+  /** What is under way is left to the next process. */
+  close(): void {
+    this.#stop.abort();
+  }
+
+  async #ask(mail: OutgoingMail, address: string): Promise<Answer | undefined> {
+    const client = await this.#client(mail.swarm);
+    const limit = new AbortController();
+    const cancel = this.#options.clock.after(this.#options.replyTimeout ?? 900_000, () =>
+      limit.abort(new Error("it did not answer in time")),
+    );
+    const signal = AbortSignal.any([this.#stop.signal, limit.signal]);
+    const place = `${mail.task.key}/${address}`;
+    const thread = this.#threads.get(place);
+    try {
+      const message = messageOf({
+        id: uuidFrom(`${mail.task.key}/${mail.message.id}/${address}`),
+        contextId: thread?.contextId ?? "",
+        taskId: thread?.taskId ?? "",
+        role: Role.ROLE_USER,
+        parts: [textPart(bodyOf(mail))],
+      });
+      const request = { tenant: "", message, metadata: undefined, configuration: undefined };
+      let result = await client.sendMessage(request, { signal });
+      while (!isMessage(result) && PENDING.has(stateOf(result))) {
+        await this.#pause(signal);
+        result = await client.getTask({ tenant: "", id: result.id, historyLength: 0 }, { signal });
+      }
+      return this.#read(place, result);
+    } finally {
+      cancel();
+    }
+  }
+
+  #read(place: string, result: Message | Task): Answer | undefined {
+    if (isMessage(result)) {
+      this.#threads.set(place, { contextId: result.contextId, taskId: "" });
+      return { id: result.messageId, ok: true, text: textOf(result.parts) };
+    }
+    const state = stateOf(result);
+    const waits = state === TaskState.TASK_STATE_INPUT_REQUIRED;
+    this.#threads.set(place, { contextId: result.contextId, taskId: waits ? result.id : "" });
+    const said = textOf(result.status?.message?.parts ?? []);
+    const made = textOf(result.artifacts.flatMap(({ parts }) => parts));
+    const text = made === "" || waits ? said : made;
+    return ANSWERED.has(state)
+      ? { id: result.id, ok: true, text }
+      : { id: result.id, ok: false, text: text === "" ? "the agent ended the task without an answer" : text };
+  }
+
+  #pause(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const fail = () => {
+        cancel();
+        reject(signal.reason);
+      };
+      const cancel = this.#options.clock.after(this.#options.pollEvery ?? 2_000, () => {
+        signal.removeEventListener("abort", fail);
+        resolve();
+      });
+      signal.addEventListener("abort", fail, { once: true });
+    });
+  }
+
+  /** The card is read once; one that could not be read is tried again with the next mail. */
+  #client(alias: string): Promise<Client> {
+    const peer = this.#options.agents[alias];
+    if (peer === undefined) return Promise.reject(new Error("it is not configured any more"));
+    const known = this.#clients.get(alias);
+    if (known !== undefined) return known;
+    const fetchImpl = withToken(this.#options.fetch, peer);
+    const client = new ClientFactory({
+      transports: [new JsonRpcTransportFactory({ fetchImpl })],
+      cardResolver: new DefaultAgentCardResolver({ fetchImpl: this.#options.fetch }),
+    }).createFromUrl(peer.url);
+    this.#clients.set(alias, client);
+    client.catch(() => this.#clients.delete(alias));
+    return client;
+  }
+}
+
+interface Answer {
+  readonly id: string;
+  readonly ok: boolean;
+  readonly text: string;
+}
+
+/** Puts the agent's answer into the task; if that has ended meanwhile, it is too late for it. */
+async function deliver(runtime: Runtime, mail: OutgoingMail, from: string, answer: Answer): Promise<void> {
+  const { message, id } = mail.message;
+  const sender = message.sender.address;
+  const response = buildResponse({
+    id: uuidFrom(`answer/${mail.task.key}/${id}/${from}`),
+    timestamp: new Date().toISOString(),
+    taskId: mail.task.id,
+    requestId: "request_id" in message ? message.request_id : id,
+    sender: createAgentAddress(from),
+    recipient: createAgentAddress(sender),
+    subject: `Re: ${message.subject}`,
+    body: answer.text,
+    senderSwarm: mail.swarm,
+  });
+  try {
+    await runtime.receive({
+      instance: mail.instance,
+      taskId: mail.task.id,
+      owner: mail.task.owner,
+      contributors: [...mail.task.contributors],
+      message: response,
+      to: [sender],
+      adopts: false,
+      resumes: false,
+    });
+  } catch (error) {
+    if (!(error instanceof RuntimeError)) throw error;
+  }
+}
+
+function addressed(mail: OutgoingMail): string[] {
+  return recipientsOf(mail.message).flatMap(({ address_type, address }) =>
+    address_type === "agent" && parseAgentAddress(address).swarm === mail.swarm ? [address] : [],
+  );
+}
+
+/** Answers to answers would go on for ever. */
+function expectsAnswer({ message }: OutgoingMail): boolean {
+  return message.msg_type === "request" || message.msg_type === "interrupt";
+}
+
+/** A2A has no subjects. */
+function bodyOf({ message: { message } }: OutgoingMail): string {
+  return message.body === "" ? message.subject : message.body;
+}
+
+function isMessage(result: Message | Task): result is Message {
+  return "messageId" in result;
+}
+
+function stateOf(task: Task): TaskState {
+  return task.status?.state ?? TaskState.TASK_STATE_UNSPECIFIED;
+}
+
+/** The token is for the configured place, whatever address the card names. */
+function withToken(send: typeof fetch, { url, token }: A2aPeer): typeof fetch {
+  if (token === undefined) return send;
+  return (input, init) => {
+    const target = input instanceof Request ? input.url : String(input);
+    if (new URL(target).origin !== new URL(url).origin) return send(input, init);
+    const headers = new Headers(init?.headers);
+    headers.set("authorization", `Bearer ${token}`);
+    return send(input, { ...init, headers });
+  };
+}
+
+/** The same text gives the same id: what is sent again after a crash can be recognised. */
+function uuidFrom(text: string): string {
+  const hex = createHash("sha256").update(text).digest("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => {};
+  const promise = new Promise<T>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}

@@ -1,0 +1,178 @@
+/** Rounds in the words of A2A. */
+
+import type { Round, RoundStatus } from "./rounds.js";
+import {
+  type Artifact,
+  ContentTypeNotSupportedError,
+  type Message,
+  type Part,
+  RequestMalformedError,
+  Role,
+  type Task,
+  TaskState,
+  type TaskStatus,
+} from "./sdk.js";
+
+/** Where a round stands: the journal's key, and the caller's own name of the MAIL task. */
+export interface RoundPlace {
+  readonly key: string;
+  readonly contextId: string;
+}
+
+const STATES: Readonly<Record<RoundStatus, TaskState>> = {
+  working: TaskState.TASK_STATE_WORKING,
+  "input-required": TaskState.TASK_STATE_INPUT_REQUIRED,
+  completed: TaskState.TASK_STATE_COMPLETED,
+  failed: TaskState.TASK_STATE_FAILED,
+  canceled: TaskState.TASK_STATE_CANCELED,
+};
+
+export function stateOf({ status }: Round): TaskState {
+  return STATES[status];
+}
+
+export function roundId(key: string, number: number): string {
+  return `${key}.${number}`;
+}
+
+export function parseRoundId(id: string): { readonly key: string; readonly number: number } | undefined {
+  const [, key, number] = /^([0-9a-f-]{36})\.(\d{1,15})$/.exec(id) ?? [];
+  return key === undefined || number === undefined ? undefined : { key, number: Number(number) };
+}
+
+export function textPart(text: string): Part {
+  return {
+    content: { $case: "text", value: text },
+    metadata: undefined,
+    filename: "",
+    mediaType: "text/plain",
+  };
+}
+
+function dataPart(value: unknown): Part {
+  return {
+    content: { $case: "data", value },
+    metadata: undefined,
+    filename: "",
+    mediaType: "application/json",
+  };
+}
+
+export function messageOf(parts: {
+  readonly id: string;
+  readonly contextId: string;
+  readonly taskId: string;
+  readonly role: Role;
+  readonly parts: readonly Part[];
+}): Message {
+  const { id, contextId, taskId, role } = parts;
+  return {
+    messageId: id,
+    contextId,
+    taskId,
+    role,
+    parts: [...parts.parts],
+    metadata: undefined,
+    extensions: [],
+    referenceTaskIds: [],
+  };
+}
+
+export function statusOf(place: RoundPlace, round: Round): TaskStatus {
+  const { reply, calls } = round;
+  const taskId = roundId(place.key, round.number);
+  const asked = calls.map(({ id, name, args }) => ({ call_id: id, name, args }));
+  return {
+    state: stateOf(round),
+    timestamp: new Date(round.at).toISOString(),
+    message:
+      reply === undefined
+        ? undefined
+        : messageOf({
+            id: reply.id,
+            contextId: place.contextId,
+            taskId,
+            role: Role.ROLE_AGENT,
+            parts: [textPart(reply.text), ...(asked.length > 0 ? [dataPart({ calls: asked })] : [])],
+          }),
+  };
+}
+
+/** The swarm's answer, once there is one. */
+export function artifactOf(round: Round): Artifact | undefined {
+  if (round.status !== "completed" || round.reply === undefined) return undefined;
+  return {
+    artifactId: round.reply.id,
+    name: "answer",
+    description: "",
+    parts: [textPart(round.reply.text)],
+    metadata: undefined,
+    extensions: [],
+  };
+}
+
+export function taskOf(place: RoundPlace, round: Round, historyLength?: number): Task {
+  const id = roundId(place.key, round.number);
+  const artifact = artifactOf(round);
+  const history = round.said.map((said) =>
+    messageOf({
+      id: said.id,
+      contextId: place.contextId,
+      taskId: id,
+      role: Role.ROLE_USER,
+      parts: [textPart(said.text)],
+    }),
+  );
+  return {
+    id,
+    contextId: place.contextId,
+    status: statusOf(place, round),
+    artifacts: artifact === undefined ? [] : [artifact],
+    history: historyLength === undefined ? history : historyLength === 0 ? [] : history.slice(-historyLength),
+    metadata: undefined,
+  };
+}
+
+/** @throws ContentTypeNotSupportedError for what MAIL cannot carry: it is text */
+export function textOf(parts: readonly Part[]): string {
+  return parts.map(({ content }) => textOfContent(content)).join("\n\n");
+}
+
+function textOfContent(content: Part["content"]): string {
+  switch (content?.$case) {
+    case "text":
+      return content.value;
+    case "data":
+      return JSON.stringify(content.value);
+    case "url":
+      return content.value;
+    case "raw":
+      throw new ContentTypeNotSupportedError("files cannot be sent here: send text, data or a URL");
+    case undefined:
+      return "";
+    default:
+      return content satisfies never;
+  }
+}
+
+/** A person's answer to calls that wait: one text, or, for several, a data part `{"results": [{"call_id", "content"}]}`. */
+export function answerIn(
+  parts: readonly Part[],
+): string | readonly { readonly callId: string; readonly content: string }[] {
+  for (const { content } of parts) {
+    if (content?.$case !== "data") continue;
+    const value: unknown = content.value;
+    if (typeof value !== "object" || value === null || !("results" in value)) continue;
+    if (!Array.isArray(value.results)) throw new RequestMalformedError("'results' must be a list");
+    return value.results.map(resultOf);
+  }
+  return textOf(parts);
+}
+
+function resultOf(given: unknown): { readonly callId: string; readonly content: string } {
+  if (typeof given === "object" && given !== null && "call_id" in given && "content" in given) {
+    const { call_id, content } = given;
+    if (typeof call_id === "string" && typeof content === "string") return { callId: call_id, content };
+  }
+  throw new RequestMalformedError("each of 'results' must have the texts 'call_id' and 'content'");
+}

@@ -1,0 +1,115 @@
+/** `mailroom conversations`: what was said, by people and agents, in tasks and beside them. */
+import {
+  type Conversation,
+  ConversationClient,
+  ConversationError,
+  type ConversationEvent,
+  type Turn,
+} from "../../client/index.js";
+import { interruptible } from "../connect.js";
+import { CliError, EXIT, type ExitCode } from "../exit.js";
+import { type MapOptions, wayToMap } from "../map-socket.js";
+import { harmless, type Terminal } from "../terminal.js";
+
+export async function listConversations(options: MapOptions, terminal: Terminal): Promise<ExitCode> {
+  return withClient(options, terminal, async (client) => {
+    const all: Conversation[] = [];
+    for await (const conversation of client.list()) all.push(conversation);
+    if (options.json === true) terminal.json({ conversations: all });
+    else for (const one of all) terminal.out(harmless(lineOf(one)));
+    return EXIT.ok;
+  });
+}
+
+export async function showConversation(
+  wanted: string,
+  options: MapOptions,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  return withClient(options, terminal, async (client) => {
+    const details = await client.get(wanted);
+    const turns: Turn[] = [];
+    for await (const turn of client.turns(wanted)) turns.push(turn);
+    if (options.json === true) {
+      terminal.json({ ...details, turns });
+      return EXIT.ok;
+    }
+    terminal.out(terminal.colours.bold(harmless(lineOf(details.conversation))));
+    terminal.out(harmless(`with ${details.participants.map(({ id }) => id).join(", ")}`));
+    for (const turn of turns) showTurn(turn, terminal);
+    return EXIT.ok;
+  });
+}
+
+export async function followConversations(
+  wanted: string | undefined,
+  options: MapOptions & { readonly after?: string },
+  terminal: Terminal,
+): Promise<ExitCode> {
+  return withClient(options, terminal, async (client, signal) => {
+    const { after } = options;
+    const events = await client.follow({
+      signal,
+      ...(wanted !== undefined && { conversationId: wanted }),
+      ...(after !== undefined && { after }),
+    });
+    for await (const event of events) {
+      if (options.json === true) terminal.json(event);
+      else showEvent(event, terminal);
+    }
+    return EXIT.ok;
+  });
+}
+
+async function withClient(
+  options: MapOptions,
+  terminal: Terminal,
+  work: (client: ConversationClient, signal: AbortSignal) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const way = await wayToMap(options, terminal);
+  const { url } = way;
+  if (url === undefined) {
+    throw new CliError("no_server", "no server runs on this data directory", {
+      hint: "start one with `mailroom server`, or name one with --url",
+    });
+  }
+  const { signal, release } = interruptible();
+  try {
+    // The socket brings its own credential.
+    const client = await ConversationClient.connect(url, { open: () => way.open() });
+    try {
+      return await work(client, signal);
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    if (!(error instanceof ConversationError)) throw error;
+    throw new CliError(error.code, error.message, { cause: error });
+  } finally {
+    release();
+  }
+}
+
+function lineOf({ id, type, status, subject, createdBy, metadata }: Conversation): string {
+  const task = typeof metadata.task_id === "string" ? `  task ${metadata.task_id}` : "";
+  return `${id}  ${type}  ${status}  ${createdBy}${task}${subject === undefined ? "" : `  ${subject}`}`;
+}
+
+function showEvent({ type, data, source }: ConversationEvent, terminal: Terminal): void {
+  const { turn } = data;
+  if (type === "mail.turn.added" && isTurn(turn)) showTurn(turn, terminal);
+  else terminal.out(terminal.colours.dim(harmless(`${type}  ${String(data.conversationId)}  ${source}`)));
+}
+
+function showTurn({ participant, contentType, content, metadata }: Turn, terminal: Terminal): void {
+  const words =
+    typeof content === "object" && content !== null && "text" in content
+      ? String(content.text)
+      : `${contentType} ${JSON.stringify(content)}`;
+  const line = harmless(`${participant}: ${words}`);
+  terminal.out(metadata.internal === true ? terminal.colours.dim(line) : line);
+}
+
+function isTurn(value: unknown): value is Turn {
+  return typeof value === "object" && value !== null && "participant" in value && "metadata" in value;
+}

@@ -1,0 +1,88 @@
+/** `mailroom map --stdio`: MAP on standard input and output, one JSON object per line. */
+import { createInterface } from "node:readline";
+import type { WebSocket } from "ws";
+import { CliError, EXIT, type ExitCode } from "../exit.js";
+import { type MapOptions, wayToMap } from "../map-socket.js";
+import type { Terminal } from "../terminal.js";
+
+export async function runMap(
+  options: MapOptions & { readonly stdio?: boolean },
+  terminal: Terminal,
+): Promise<ExitCode> {
+  if (options.stdio !== true) {
+    throw new CliError("usage", "say --stdio; over the network, MAP is at /map of every server", {
+      exit: EXIT.usage,
+    });
+  }
+  const way = await wayToMap(options, terminal);
+  if (way.url !== undefined) return pipe(way.open());
+  // Nobody serves the data directory, so this process does, for as long as somebody writes to it.
+  const { startServer } = await import("../server/start.js");
+  const { settings } = way;
+  const server = await startServer({ ...settings, server: { ...settings.server, port: 0 } }, process.cwd());
+  try {
+    const own = await wayToMap(options, terminal);
+    if (own.url === undefined) {
+      throw new CliError(
+        "no_control",
+        "a server without a data directory cannot be reached; set one with --data",
+      );
+    }
+    return await pipe(own.open());
+  } finally {
+    await server.close();
+  }
+}
+
+/** Passes lines on as frames and frames as lines, until either side ends. */
+async function pipe(socket: WebSocket): Promise<ExitCode> {
+  await new Promise<void>((resolve, reject) => {
+    socket.once("open", resolve);
+    socket.once("error", (cause) =>
+      reject(new CliError("unreachable", `the server does not let us in: ${cause.message}`, { cause })),
+    );
+  });
+  const ended = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  const unanswered = new Set<string>();
+  let over = false;
+  const closeWhenAnswered = () => {
+    if (over && unanswered.size === 0) socket.close();
+  };
+  socket.on("message", (data) => {
+    const text = String(data);
+    process.stdout.write(`${text}\n`);
+    const { id, method } = idAndMethod(text);
+    if (method === undefined && id !== undefined) unanswered.delete(id);
+    closeWhenAnswered();
+  });
+  const lines = createInterface({ input: process.stdin });
+  lines.on("line", (line) => {
+    if (line.trim() === "") return;
+    const { id, method } = idAndMethod(line);
+    if (method !== undefined && id !== undefined) unanswered.add(id);
+    socket.send(line);
+  });
+  // What was asked before the input ended is still answered.
+  lines.once("close", () => {
+    over = true;
+    closeWhenAnswered();
+  });
+  await ended;
+  lines.close();
+  process.stdin.destroy();
+  return EXIT.ok;
+}
+
+/** The server judges what is written; here only answers are matched to requests. */
+function idAndMethod(text: string): { readonly id?: string; readonly method?: string } {
+  try {
+    const frame: unknown = JSON.parse(text);
+    if (typeof frame !== "object" || frame === null) return {};
+    return {
+      ...("id" in frame && frame.id !== null && { id: JSON.stringify(frame.id) }),
+      ...("method" in frame && typeof frame.method === "string" && { method: frame.method }),
+    };
+  } catch {
+    return {};
+  }
+}

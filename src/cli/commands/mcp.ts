@@ -1,0 +1,120 @@
+/** `mailroom mcp`: MCP on standard input and output, for programs that start their MCP servers themselves. */
+import { finished } from "node:stream/promises";
+import { type Role, roleOf } from "../../auth/index.js";
+import { loadConfig } from "../../config/index.js";
+import { bridgeMcpStdio, McpDoor, serveMcpStdio } from "../../mcp/index.js";
+import { parseAddress } from "../connect.js";
+import { reachLocalServer } from "../control/reach.js";
+import { CliError, EXIT, type ExitCode } from "../exit.js";
+import type { PlaceOptions } from "../options.js";
+import { dataDirectoryOf, flagsOf } from "../place.js";
+import { startServer } from "../server/start.js";
+import type { Terminal } from "../terminal.js";
+
+export interface McpOptions extends PlaceOptions {
+  readonly url?: string;
+  readonly token?: string;
+  /** `role:id`, where no token is needed. */
+  readonly as?: string;
+}
+
+interface Session {
+  close(): Promise<void>;
+}
+
+/** Decisions C4: a client of a running server; only if there is none, a server in this process. */
+export async function runMcp(options: McpOptions, terminal: Terminal): Promise<ExitCode> {
+  const session =
+    options.url === undefined
+      ? await onThisMachine(options, terminal)
+      : await elsewhere(options.url, options, terminal);
+  await untilLeft(terminal.stdin);
+  await session.close();
+  return EXIT.ok;
+}
+
+async function elsewhere(given: string, options: McpOptions, terminal: Terminal): Promise<Session> {
+  const { url, token } = parseAddress(given, options.token ?? terminal.env.MAILROOM_TOKEN);
+  return reached(
+    bridgeMcpStdio({ url: `${url}/mcp`, token: token ?? options.as ?? "", onError: note(terminal) }),
+  );
+}
+
+async function onThisMachine(options: McpOptions, terminal: Terminal): Promise<Session> {
+  const caller = callerOf(options.as ?? "admin:local");
+  const directory = process.cwd();
+  // Any free port: who starts this command for each of its sessions has not thought of one.
+  const { settings } = loadConfig({
+    flags: { ...flagsOf(options), port: "0" },
+    env: terminal.env,
+    directory,
+  });
+  const local = await reachLocalServer(await dataDirectoryOf(settings, directory));
+  if (local !== undefined) {
+    const bridge = await reached(
+      bridgeMcpStdio({
+        url: "http://localhost/mcp",
+        token: `${caller.role}:${caller.id}`,
+        fetch: (input, init) => local.fetch(String(input), init ?? {}),
+        onError: note(terminal),
+      }),
+    );
+    return {
+      async close() {
+        await bridge.close();
+        await local.close();
+      },
+    };
+  }
+  const running = await startServer(settings, directory);
+  terminal.note(
+    `no server was running; this process serves '${running.mailroom.swarm.name}' at ${running.url}`,
+  );
+  const handle = serveMcpStdio(new McpDoor(running.mailroom), caller, { onError: note(terminal) });
+  return {
+    async close() {
+      await handle.close();
+      await running.close();
+    },
+  };
+}
+
+async function reached<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CliError("mcp_unreachable", `the server's MCP cannot be used: ${reason}`, {
+      exit: EXIT.unreachable,
+      hint: "is the server running, and is the token one of a user, an admin or a member?",
+      cause: error,
+    });
+  }
+}
+
+function callerOf(text: string): { readonly role: Role; readonly id: string } {
+  const colon = text.indexOf(":");
+  const role = roleOf(text.slice(0, Math.max(0, colon)));
+  const id = text.slice(colon + 1);
+  if (role !== undefined && id !== "") return { role, id };
+  throw new CliError("usage", `--as '${text}' is not of the form role:id`, {
+    exit: EXIT.usage,
+    hint: "for example user:ann, or member:coder to be the agent 'coder'",
+  });
+}
+
+/** Ends with standard input, or at a signal. */
+async function untilLeft(stdin: NodeJS.ReadableStream): Promise<void> {
+  const signals = ["SIGINT", "SIGTERM"] as const;
+  let leave = () => {};
+  const signalled = new Promise<void>((resolve) => {
+    leave = resolve;
+  });
+  for (const signal of signals) process.once(signal, leave);
+  await Promise.race([finished(stdin, { writable: false }).catch(() => {}), signalled]);
+  for (const signal of signals) process.removeListener(signal, leave);
+}
+
+function note(terminal: Terminal): (error: Error) => void {
+  return (error) => terminal.note(`mcp: ${error.message}`);
+}

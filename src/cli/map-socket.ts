@@ -1,0 +1,49 @@
+/** The way to a server's MAP: one that was named, else the one that runs here (decisions C4). */
+import { WebSocket } from "ws";
+import { loadConfig, type Settings } from "../config/index.js";
+import { parseAddress } from "./connect.js";
+import { controlPath } from "./control/path.js";
+import { reachLocalServer } from "./control/reach.js";
+import type { PlaceOptions } from "./options.js";
+import { dataDirectoryOf, flagsOf } from "./place.js";
+import type { Terminal } from "./terminal.js";
+
+export interface MapOptions extends PlaceOptions {
+  readonly url?: string;
+  readonly token?: string;
+  /** On this machine: whom to speak for, `role:id`. */
+  readonly as?: string;
+}
+
+export interface MapWay {
+  /** Where no server runs. */
+  readonly url: string | undefined;
+  readonly settings: Settings;
+  open(): WebSocket;
+}
+
+export async function wayToMap(options: MapOptions, terminal: Terminal): Promise<MapWay> {
+  const directory = process.cwd();
+  const { settings, rows } = loadConfig({ flags: flagsOf(options), env: terminal.env, directory });
+  if (rows.some(({ key, source }) => key === "client.url" && source.from !== "default")) {
+    const { url, token } = parseAddress(settings.client.url, settings.client.token);
+    return way(`${url.replace(/^http/, "ws").replace(/\/$/, "")}/map`, token, settings);
+  }
+  const data = await dataDirectoryOf(settings, directory);
+  const server = await reachLocalServer(data);
+  await server?.close();
+  const path = server === undefined ? undefined : controlPath(data);
+  return way(path === undefined ? undefined : `ws+unix:${path}:/map`, options.as, settings);
+}
+
+function way(url: string | undefined, bearer: string | undefined, settings: Settings): MapWay {
+  return {
+    url,
+    settings,
+    open: () =>
+      new WebSocket(
+        url ?? "",
+        bearer === undefined ? {} : { headers: { authorization: `Bearer ${bearer}` } },
+      ),
+  };
+}

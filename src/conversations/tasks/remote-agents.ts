@@ -1,0 +1,274 @@
+/**
+ * Agents of the swarm that live in other processes (decisions B18, F5). Whoever registers under such an agent's name
+ * with its member token is sent the agent's mail as `map/message`, and answers by a plain reply or by
+ * `mailroom/answer`. The engine owns the mail: what is not answered when the connection ends goes back to it.
+ */
+import { z } from "zod";
+import type { AgentAnswer } from "../../engine/agent.js";
+import { type Lending, RuntimeError } from "../../engine/runtime/index.js";
+import { MapError } from "../domain/errors.js";
+import { parseParams } from "../domain/params.js";
+import type { Address } from "../server/addresses.js";
+import type { Agent } from "../server/agents.js";
+import type { MapServer } from "../server/map-server.js";
+import type { SendResult } from "../server/messages.js";
+import { withSession } from "../server/methods/with-session.js";
+import type { MethodTable } from "../server/methods.js";
+import { notificationFrame } from "../server/rpc.js";
+import type { Session } from "../server/session.js";
+import { mapErrorOf, type TaskBook } from "./book.js";
+import { keyOfConversation } from "./derive.js";
+import { deliveryOf, plainAnswer, targetOf } from "./mail-as-map.js";
+import type { SwarmSide } from "./swarm-side.js";
+
+/** Messages, each of another task, that one agent has in hand at most. */
+const MOST_LENT = 64;
+
+/** The SDK loses what reaches it before its application has set a handler. */
+const SETTLING = 25;
+
+const answerParams = z.object({
+  messageId: z.string().min(1),
+  attempt: z.int().min(1),
+  calls: z
+    .array(
+      z.object({
+        id: z.string().min(1).max(256).optional(),
+        name: z.string().min(1).max(256),
+        args: z.record(z.string(), z.unknown()).optional(),
+      }),
+    )
+    .max(100)
+    .optional(),
+  /** Without calls: said to the sender. */
+  text: z.string().optional(),
+});
+
+const releaseParams = z.object({ messageId: z.string().min(1), attempt: z.int().min(1) });
+
+/** A process that serves an agent. */
+interface Service {
+  readonly agent: string;
+  readonly session: Session;
+  readonly stopped: AbortController;
+  /** By message id. */
+  readonly lent: Map<string, Lending>;
+  room: (() => void) | undefined;
+}
+
+export class RemoteAgents {
+  readonly methods: MethodTable;
+  readonly #server: MapServer;
+  readonly #swarm: SwarmSide;
+  readonly #tasks: TaskBook | undefined;
+  /** By agent: the newest registration serves. */
+  readonly #services = new Map<string, Service>();
+  readonly #ending = new Set<Promise<void>>();
+
+  constructor(server: MapServer, swarm: SwarmSide, tasks: TaskBook | undefined) {
+    this.#server = server;
+    this.#swarm = swarm;
+    this.#tasks = tasks;
+    this.methods = {
+      "mailroom/answer": withSession(async ({ session, params }) => {
+        const { messageId, attempt, calls = [], text } = parseParams(answerParams, params);
+        const { service, lending } = this.#require(session, messageId, attempt);
+        const answer: AgentAnswer = {
+          calls: calls.map(({ id, name, args = {} }) => ({ id: id ?? server.ids.uuid(), name, args })),
+          ...(text !== undefined && { text }),
+        };
+        await this.#answer(service, lending, answer);
+        return { accepted: true };
+      }),
+      "mailroom/release": withSession(async ({ session, params }) => {
+        const { messageId, attempt } = parseParams(releaseParams, params);
+        const { service, lending } = this.#require(session, messageId, attempt);
+        service.lent.delete(messageId);
+        service.room?.();
+        await this.#release(lending);
+        return { released: true };
+      }),
+    };
+  }
+
+  /** Begins to send an agent its mail, if it is one of the swarm's remote agents and comes with its token. */
+  serve({ id, session }: Agent): void {
+    if (!this.#isRemote(id) || session.principal?.role !== "member" || session.principal.id !== id) return;
+    const known = this.#services.get(id);
+    if (known?.session === session && !known.stopped.signal.aborted) return;
+    if (known !== undefined) this.#stop(known);
+    const service: Service = {
+      agent: id,
+      session,
+      stopped: new AbortController(),
+      lent: new Map(),
+      room: undefined,
+    };
+    this.#services.set(id, service);
+    this.#server.clock.after(SETTLING, () => {
+      this.#run(service).catch(this.#server.report);
+    });
+  }
+
+  /** The session's connection is gone, or one of its agents is. */
+  left(session: Session, agent?: string): void {
+    for (const service of [...this.#services.values()]) {
+      if (service.session !== session || (agent !== undefined && service.agent !== agent)) continue;
+      this.#stop(service);
+      this.#services.delete(service.agent);
+    }
+  }
+
+  /**
+   * Takes a `map/send` that is mail of the swarm. Nothing if it is none.
+   * @throws MapError INVALID_PARAMS for mail to an agent of the swarm that belongs to no message in hand (decisions F5)
+   */
+  async send(
+    session: Session,
+    address: Address,
+    { payload, meta = {} }: { readonly payload?: unknown; readonly meta?: Readonly<Record<string, unknown>> },
+  ): Promise<SendResult | undefined> {
+    const target = targetOf(address);
+    const held = this.#named(session, meta);
+    if (held === undefined) {
+      if (target === undefined || !this.#server.isReserved(target)) return undefined;
+      throw new MapError(
+        "INVALID_PARAMS",
+        `to: ${target} is an agent of the swarm; write to it within a task, in answer to a message (meta.correlationId) or in its conversation (meta.mail.conversationId)`,
+        { reason: "not_in_a_task", agentId: target },
+      );
+    }
+    const { service, lending } = held;
+    if (target === undefined) {
+      throw new MapError("INVALID_PARAMS", "to: an answer to mail of the swarm goes to one agent");
+    }
+    const { key } = lending;
+    const before = await this.#tasks?.latestTurnOf(key, service.agent);
+    await this.#answer(service, lending, plainAnswer(lending, target, payload, this.#server.ids.uuid()));
+    const turn = await this.#tasks?.latestTurnOf(key, service.agent);
+    const said = turn?.id === before?.id ? undefined : turn;
+    return {
+      messageId: said?.source.type === "intercepted" ? said.source.messageId : this.#server.ids.ordered(),
+      // What the engine did not let through (comm_targets) it has told the agent about.
+      delivered: said === undefined && this.#tasks !== undefined ? [] : [target],
+      ...(said !== undefined && { _meta: { mail: { recorded: true, turnId: said.id } } }),
+    };
+  }
+
+  /** Puts back everything that is lent. */
+  async close(): Promise<void> {
+    for (const service of this.#services.values()) this.#stop(service);
+    this.#services.clear();
+    await Promise.all(this.#ending);
+  }
+
+  // --- inside ---------------------------------------------------------------------------------------------------
+
+  #isRemote(agent: string): boolean {
+    return this.#swarm.rules.agents.get(agent)?.remote === true;
+  }
+
+  async #run(service: Service): Promise<void> {
+    const { agent, session, stopped, lent } = service;
+    const { signal } = stopped;
+    while (!signal.aborted) {
+      if (lent.size >= MOST_LENT) {
+        await new Promise<void>((resolve) => {
+          service.room = resolve;
+        });
+        continue;
+      }
+      const lending = await this.#swarm.remote.next(agent, { signal });
+      if (lending === undefined) return;
+      if (signal.aborted) {
+        await this.#release(lending);
+        return;
+      }
+      lent.set(lending.message.id, lending);
+      session.connection?.send(notificationFrame("map/message", { message: deliveryOf(lending) }));
+    }
+  }
+
+  #stop(service: Service): void {
+    service.stopped.abort();
+    service.room?.();
+    const lent = [...service.lent.values()];
+    service.lent.clear();
+    const ending = Promise.all(lent.map((lending) => this.#release(lending))).then(() => {});
+    this.#ending.add(ending);
+    void ending.finally(() => this.#ending.delete(ending));
+  }
+
+  async #release(lending: Lending): Promise<void> {
+    try {
+      await this.#swarm.remote.release(lending, lending.message.id);
+    } catch (error) {
+      // Answered, cancelled or lent again meanwhile: then there is nothing to put back.
+      if (!(error instanceof RuntimeError)) this.#server.report(error);
+    }
+  }
+
+  async #answer(service: Service, lending: Lending, answer: AgentAnswer): Promise<void> {
+    const { id } = lending.message;
+    try {
+      await this.#swarm.remote.answer(lending, id, answer);
+    } catch (error) {
+      if (!(error instanceof RuntimeError)) throw error;
+      // It can be answered again unless it is no longer this agent's.
+      if (error.code === "stale_attempt") this.#forget(service, lending);
+      throw mapErrorOf(error);
+    }
+    this.#forget(service, lending);
+  }
+
+  #forget(service: Service, lending: Lending): void {
+    if (service.lent.get(lending.message.id) === lending) service.lent.delete(lending.message.id);
+    service.room?.();
+  }
+
+  /** @throws MapError PERMISSION_DENIED, INVALID_PARAMS */
+  #require(
+    session: Session,
+    messageId: string,
+    attempt: number,
+  ): { readonly service: Service; readonly lending: Lending } {
+    const service = this.#serviceOf(session);
+    if (service === undefined) {
+      throw new MapError("PERMISSION_DENIED", "this connection serves no remote agent of the swarm");
+    }
+    const lending = service.lent.get(messageId);
+    if (lending === undefined || lending.attempt !== attempt) {
+      throw new MapError(
+        "INVALID_PARAMS",
+        `message ${messageId.slice(0, 100)} is not in this agent's hands`,
+        {
+          reason: "stale_attempt",
+          ...(lending !== undefined && { attempt: lending.attempt }),
+        },
+      );
+    }
+    return { service, lending };
+  }
+
+  #serviceOf(session: Session): Service | undefined {
+    for (const service of this.#services.values()) if (service.session === session) return service;
+    return undefined;
+  }
+
+  /** The message in hand that a `map/send` names: by its correlation id, or by the conversation of its task. */
+  #named(
+    session: Session,
+    meta: Readonly<Record<string, unknown>>,
+  ): { readonly service: Service; readonly lending: Lending } | undefined {
+    const service = this.#serviceOf(session);
+    if (service === undefined) return undefined;
+    const byId = typeof meta.correlationId === "string" ? service.lent.get(meta.correlationId) : undefined;
+    if (byId !== undefined) return { service, lending: byId };
+    const { mail } = meta;
+    const conversation =
+      typeof mail === "object" && mail !== null && "conversationId" in mail ? mail.conversationId : undefined;
+    const key = typeof conversation === "string" ? keyOfConversation(conversation) : undefined;
+    for (const lending of service.lent.values()) if (lending.key === key) return { service, lending };
+    return undefined;
+  }
+}

@@ -1,0 +1,62 @@
+/** `mailroom conversations` and `mailroom map`, beside a server in a process of its own. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { MailClient } from "../../src/client/index.js";
+import { ASKING_SWARM } from "./breakpoint-swarm.js";
+import { folder, run, serve } from "./cli.js";
+
+const HELLO =
+  `${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "map/connect", params: { protocolVersion: 1 } })}\n` +
+  `${JSON.stringify({ jsonrpc: "2.0", id: 2, method: "mail/create", params: { subject: "lunch" } })}\n`;
+
+describe("conversations on the command line", { timeout: 180_000 }, () => {
+  it("shows what was said in tasks and beside them, through the control socket and by address", async () => {
+    await using here = await folder();
+    const cwd = here.path;
+    await writeFile(join(cwd, "swarms.json"), ASKING_SWARM);
+    await using server = await serve(["--dev"], { cwd });
+    await new MailClient(server.url, { token: "user:ann" }).postMessage("wait", { wait: false });
+
+    const stdio = await run(["map", "--stdio", "--as", "user:ann"], { cwd, input: HELLO });
+    expect({ code: stdio.code, stderr: stdio.stderr }).toEqual({ code: 0, stderr: "" });
+    const frames = stdio.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(frames[0].result.participantId).toBe("user:ann");
+    expect(frames[1].result.conversation.subject).toBe("lunch");
+
+    const listed = await run(["conversations", "list", "--json"], { cwd });
+    const { conversations } = JSON.parse(listed.stdout);
+    expect(conversations).toMatchObject([
+      { type: "user-session", createdBy: "user:ann" },
+      { subject: "lunch", createdBy: "user:ann" },
+    ]);
+    const [task] = conversations;
+    const shown = await run(["conversations", "show", task.id], { cwd });
+    expect(shown.stdout).toContain("user:ann: wait");
+    const elsewhere = ["--url", server.url, "--token", "user:bob"];
+    expect(
+      JSON.parse((await run(["conversations", "list", "--json", ...elsewhere], { cwd })).stdout),
+    ).toMatchObject({
+      conversations: expect.not.arrayContaining([expect.objectContaining({ id: task.id })]),
+    });
+    const refused = await run(["conversations", "show", task.id, ...elsewhere], { cwd });
+    expect(refused.code).not.toBe(0);
+    expect(refused.stderr).toContain("10000");
+  });
+
+  it("serves the data directory itself when no server does", async () => {
+    await using here = await folder();
+    const cwd = here.path;
+    const first = await run(["map", "--stdio"], { cwd, input: HELLO });
+    expect({ code: first.code, lines: first.stdout.trim().split("\n").length }).toEqual({
+      code: 0,
+      lines: 2,
+    });
+    const none = await run(["conversations", "list"], { cwd });
+    expect(none.code).not.toBe(0);
+    expect(none.stderr).toContain("no server runs");
+  });
+});

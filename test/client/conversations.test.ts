@@ -1,0 +1,65 @@
+/** The client of conversations against a real server. */
+
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { ConversationClient } from "../../src/client/index.js";
+import { BridgeHarness } from "../map/bridge-harness.js";
+
+let house: BridgeHarness;
+
+beforeEach(async () => {
+  house = await BridgeHarness.start();
+});
+
+afterEach(() => house.stop());
+
+const connect = (token: string) =>
+  ConversationClient.connect(house.url, { token, open: (url) => new WebSocket(url) });
+
+it("lists, shows, says and closes, page by page", async () => {
+  const ann = await connect("user:ann");
+  const created: string[] = [];
+  for (let n = 0; n < 55; n++) created.push((await ann.create({ subject: `${n}` })).id);
+  const listed: string[] = [];
+  for await (const { id } of ann.list()) listed.push(id);
+  expect(listed).toEqual(created);
+  const [first = ""] = created;
+  for (let n = 0; n < 55; n++) await ann.say(first, `word ${n}`);
+  const words: unknown[] = [];
+  for await (const { content } of ann.turns(first)) words.push(content);
+  expect(words).toEqual(Array.from({ length: 55 }, (_, n) => ({ text: `word ${n}` })));
+  expect(await ann.closeConversation(first)).toMatchObject({ status: "completed" });
+  await expect(ann.say(first, "more")).rejects.toMatchObject({ code: "refused", number: 10001 });
+  ann.close();
+});
+
+it("follows a task to its end, asks in between, and goes on after the last event it saw", async () => {
+  const ann = await connect("user:ann");
+  const events = await ann.follow();
+  await house.mailroom.user("ann").ask("look");
+  let last = "";
+  let turns = 0;
+  for await (const { id, type, data } of events) {
+    if (type === "mail.turn.added") {
+      turns++;
+      // Asking from within does not stop the reading.
+      expect((await ann.get(String(data.conversationId))).conversation.type).toBe("user-session");
+    }
+    last = id;
+    if (type === "mail.closed") break;
+  }
+  expect(turns).toBeGreaterThan(1);
+  ann.close();
+  const { id } = await (await connect("user:ann")).create();
+  const again = await connect("user:ann");
+  const next = await (await again.follow({ after: last })).next();
+  expect(next.value).toMatchObject({ type: "mail.created", data: { conversationId: id } });
+});
+
+it("says so when the connection is lost", async () => {
+  const ann = await connect("user:ann");
+  const events = await ann.follow();
+  await house.map.close();
+  await expect(events.next()).rejects.toMatchObject({ code: "connection_lost" });
+  await expect(ann.get("conv-1")).rejects.toMatchObject({ code: "connection_lost" });
+});

@@ -1,0 +1,32 @@
+/** A server as `mailroom server` puts it together, in this process. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type RunningServer, startServer } from "../../src/cli/server/start.js";
+import { loadConfig } from "../../src/config/index.js";
+
+export interface Served extends AsyncDisposable {
+  readonly url: string;
+  readonly running: RunningServer;
+}
+
+/** `toml` is the configuration beside the swarm file. It runs in development mode: tokens are `role:id`. */
+export async function served(swarmFile: string, toml = ""): Promise<Served> {
+  const directory = await mkdtemp(join(tmpdir(), "mailroom-served-"));
+  await writeFile(join(directory, "swarms.json"), swarmFile);
+  await writeFile(join(directory, "mail.toml"), toml);
+  const { settings } = loadConfig({
+    flags: { dev: true, port: "0" },
+    env: { DATABASE_URL: "none" },
+    directory,
+  });
+  const running = await startServer(settings, directory);
+  return {
+    url: running.url,
+    running,
+    [Symbol.asyncDispose]: async () => {
+      await running.close(0);
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,118 @@
+/** MCP where users meet it: at `/mcp` of the real server, and as `mailroom mcp`. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { describe, expect, it } from "vitest";
+import { MailClient } from "../../src/client/index.js";
+import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
+import { command, folder, serve } from "../cli/cli.js";
+import { served } from "../kit/served.js";
+
+async function connect(url: string, token: string): Promise<Client> {
+  const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode: "auto" } });
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
+      requestInit: { headers: { authorization: `Bearer ${token}` } },
+    }),
+  );
+  return client;
+}
+
+async function connectStdio(args: readonly string[], cwd: string): Promise<Client> {
+  const [program, ...rest] = await command(["mcp", ...args]);
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(
+    new StdioClientTransport({
+      command: program ?? "",
+      args: rest,
+      cwd,
+      stderr: "ignore",
+      env: { HOME: cwd },
+    }),
+  );
+  return client;
+}
+
+async function textOf(client: Client, name: string, args: Record<string, unknown> = {}): Promise<string> {
+  const { content } = await client.callTool({ name, arguments: args });
+  const [first] = content;
+  return first?.type === "text" ? first.text : "";
+}
+
+describe("/mcp of the server", () => {
+  it("[AGT-MCP-01] takes a user's task, and it is theirs on every door", async () => {
+    await using server = await served(ASKING_SWARM);
+    const ann = await connect(server.url, "user:ann");
+    expect(await textOf(ann, "post_task", { message: "hello", task_id: "t" })).toBe("You said: hello");
+    const http = new MailClient(server.url, { token: "user:ann" });
+    expect(await http.getTask("t")).toMatchObject({ task_id: "t" });
+    await ann.close();
+  });
+
+  it("[AGT-MCP-02] lets a member be its agent", async () => {
+    await using server = await served(ASKING_SWARM);
+    const posted = await new MailClient(server.url, { token: "user:ann" }).postMessage("wait", {
+      wait: false,
+    });
+    const clerk = await connect(server.url, "member:clerk");
+    expect(await textOf(clerk, "read_mail")).toContain("take your time");
+    await clerk.callTool({
+      name: "send_response",
+      arguments: { target: "desk", subject: "Re", body: "I took it" },
+    });
+    const ann = await connect(server.url, "user:ann");
+    await expect
+      .poll(() => textOf(ann, "get_task", { task_id: posted.task_id }))
+      .toContain("You said: I took it");
+    await Promise.all([clerk.close(), ann.close()]);
+  });
+
+  it("[AGT-MCP-03] is closed to other swarms, and to members that serve no agent", async () => {
+    await using server = await served(ASKING_SWARM);
+    const status = async (token: string) => {
+      const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
+      return (await fetch(`${server.url}/mcp`, { method: "POST", headers, body: "{}" })).status;
+    };
+    expect(await status("agent:other")).toBe(403);
+    expect(await status("member:nobody")).toBe(403);
+    expect(await status("member:desk")).toBe(403);
+    expect(await status("nonsense:x")).toBe(401);
+  });
+
+  it("is not there where it is switched off", async () => {
+    await using server = await served(ASKING_SWARM, "[mcp]\nenabled = false\n");
+    expect((await fetch(`${server.url}/mcp`, { method: "POST" })).status).toBe(404);
+  });
+});
+
+describe("mailroom mcp", { timeout: 60_000 }, () => {
+  it("[AGT-MCP-04] is a client of the server that runs on the data directory", async () => {
+    await using here = await folder();
+    await writeFile(join(here.path, "swarms.json"), ASKING_SWARM);
+    await using server = await serve(["--dev"], { cwd: here.path });
+    const clerk = await connectStdio(["--as", "member:clerk"], here.path);
+    await new MailClient(server.url, { token: "user:ann" }).postMessage("wait", { wait: false });
+    expect(await textOf(clerk, "read_mail")).toContain("take your time");
+    await clerk.close();
+
+    const elsewhere = await connectStdio(["--url", server.url, "--token", "user:ann"], here.path);
+    expect(await textOf(elsewhere, "list_tasks")).toContain("running");
+    await elsewhere.close();
+  });
+
+  it("[AGT-MCP-05] starts a server in its own process only if there is none, and keeps what it did", async () => {
+    await using here = await folder();
+    await writeFile(join(here.path, "swarms.json"), ASKING_SWARM);
+    const first = await connectStdio(["--as", "user:ann"], here.path);
+    expect(await textOf(first, "post_task", { message: "hello", task_id: "t" })).toBe("You said: hello");
+    // The second one finds the first.
+    const second = await connectStdio(["--as", "user:ann"], here.path);
+    expect(await textOf(second, "get_task", { task_id: "t" })).toContain("You said: hello");
+    await second.close();
+    await first.close();
+    const third = await connectStdio(["--as", "user:ann"], here.path);
+    expect(await textOf(third, "get_task", { task_id: "t" })).toContain("You said: hello");
+    await third.close();
+  });
+});

@@ -1,0 +1,155 @@
+/** The mesh in real servers: who may read the inbox, and SIGKILL between acceptance and processing. */
+import { createHmac } from "node:crypto";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { initMesh, makeDevCertificates } from "../../src/mesh/index.js";
+import { type Folder, folder, type Started, serve } from "../cli/cli.js";
+import { meshCommand } from "./command.js";
+import { eventually, freePort } from "./kit.js";
+
+// Real servers are slow to start on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
+
+let place: Folder;
+const ports = new Map<string, number>();
+const running: Started[] = [];
+
+beforeEach(async () => {
+  place = await folder();
+  for (const agentId of ["alice", "bob"]) {
+    const port = await freePort();
+    ports.set(agentId, port);
+    const directory = join(place.path, agentId);
+    initMesh({ directory, agentId, endpoint: `https://localhost:${port}/swarm`, dev: true });
+    // One authority for both: the second is given the first one's.
+    makeDevCertificates(join(place.path, "tls"), Date.now());
+  }
+});
+afterEach(async () => {
+  for (const server of running.splice(0)) await server[Symbol.asyncDispose]();
+  await place[Symbol.asyncDispose]();
+});
+
+async function start(agent: string, env: Readonly<Record<string, string>> = {}): Promise<Started> {
+  const tls = join(place.path, "tls");
+  const started = await serve(["--data", `./${agent}`, "--mesh-listen", `localhost:${ports.get(agent)}`], {
+    cwd: place.path,
+    env: {
+      MAILROOM_MESH_CERT: join(tls, "dev.pem"),
+      MAILROOM_MESH_KEY: join(tls, "dev.key"),
+      MAILROOM_MESH_CA: join(tls, "dev-ca.pem"),
+      ...env,
+    },
+  });
+  running.push(started);
+  return started;
+}
+
+async function ask(agent: string, ...words: string[]) {
+  const { out } = await meshCommand([...words, "--data", join(place.path, agent)]);
+  return JSON.parse(out);
+}
+
+async function lab(): Promise<void> {
+  await ask("alice", "create", "--name", "Lab");
+  const { invite_token } = await ask("alice", "invite");
+  expect(await ask("bob", "join", "--token", invite_token)).toMatchObject({ status: "joined" });
+}
+
+describe("a server in the mesh", () => {
+  it("[ASP-OURS-06] 66. shows its inbox and outbox to its admins only, and not on the mesh's listener", async () => {
+    const [, bob] = [await start("alice"), await start("bob")];
+    await lab();
+    await ask("alice", "send", "--message", "for your eyes");
+    const get = (path: string, token?: string) =>
+      fetch(
+        `${bob.url}${path}`,
+        token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } },
+      );
+    await eventually(async () => {
+      const answer = await get("/api/inbox?status=all", bob.facts.admin_token);
+      return JSON.stringify(await answer.json()).includes("for your eyes");
+    }, true);
+    for (const path of ["/api/inbox", "/api/inbox/count", "/api/outbox"]) {
+      expect((await get(path)).status).toBe(401);
+      expect((await get(path, "wrong")).status).toBe(401);
+      expect((await get(path, bob.facts.admin_token)).status).toBe(200);
+    }
+    // Neither is configured: there is nothing to guess at.
+    const post = (path: string) => fetch(`${bob.url}${path}`, { method: "POST", body: "{}" });
+    expect((await post("/api/wake")).status).toBe(401);
+    expect((await post("/mesh/github")).status).toBe(404);
+  });
+
+  it("is woken by who knows the secret, and tells its swarm what GitHub signed (decisions G4, G7)", async () => {
+    const alice = await start("alice", {
+      MAILROOM_MESH_WAKE_SECRET: "wake me",
+      MAILROOM_MESH_GITHUB_SECRET: "hook",
+      MAILROOM_MESH_GITHUB_SWARM: "lab",
+    });
+    await start("bob");
+    await lab();
+    const post = (path: string, body: string, headers: Record<string, string>) =>
+      fetch(`${alice.url}${path}`, { method: "POST", body, headers });
+    const admin = { authorization: `Bearer ${alice.facts.admin_token}` };
+    const id = "123e4567-e89b-42d3-a456-426614174013";
+    const note = { message_id: id, swarm_id: id, sender_id: "bob", notification_level: "normal" };
+    const wake = (headers: Record<string, string>) => post("/api/wake", JSON.stringify(note), headers);
+    expect((await wake({ "x-wake-secret": "wake me" })).status).toBe(401);
+    expect((await wake({ ...admin, "x-wake-secret": "guess" })).status).toBe(403);
+    expect(await (await wake({ ...admin, "x-wake-secret": "wake me" })).json()).toMatchObject({
+      status: "already_active",
+    });
+
+    // The spaces count: what is signed are the bytes, not what a parser makes of them.
+    const issue = { number: 7, title: "It is broken", html_url: "https://github.com/acme/shop/issues/7" };
+    const repository = { full_name: "acme/shop" };
+    const body = JSON.stringify({ action: "opened", issue, repository, sender: { login: "ann" } }, null, 3);
+    const signed = (secret: string) => ({
+      "content-type": "application/json",
+      "x-github-event": "issues",
+      "x-hub-signature-256": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`,
+    });
+    expect((await post("/mesh/github", body, signed("guess"))).status).toBe(403);
+    expect((await post("/mesh/github", body, signed("hook"))).status).toBe(202);
+    await eventually(async () => {
+      const { messages } = await ask("bob", "messages", "--no-mark-read");
+      return messages.filter(({ type }: { type: string }) => type === "notification").length;
+    }, 1);
+  });
+
+  it("[ASP-OURS-03] loses nothing and does nothing twice when it is killed after accepting", async () => {
+    await start("alice");
+    const first = await start("bob", { MAILROOM_MESH_BRIDGE_ENABLED: "false" });
+    await lab();
+    const sent: string[] = [];
+    const send = async (text: string) => {
+      sent.push((await ask("alice", "send", "--to", "bob", "--message", text)).message_id);
+    };
+    const answered = async (): Promise<string[]> => {
+      const { messages } = await ask("alice", "messages", "--limit", "100", "--no-mark-read");
+      return messages.flatMap(({ in_reply_to }: { in_reply_to: string | null }) => in_reply_to ?? []).sort();
+    };
+
+    // Accepted and not processed: the answer to the sender went out, the task was not begun.
+    for (const text of ["one", "two", "three"]) await send(text);
+    await eventually(async () => (await ask("alice", "sent", "--count")).delivered >= 3, true);
+    expect(await ask("bob", "messages", "--count")).toMatchObject({ unread: expect.any(Number) });
+    await first[Symbol.asyncDispose]();
+    expect(await answered()).toEqual([]);
+
+    const second = await start("bob");
+    await eventually(answered, [...sent].sort());
+
+    // Killed in the middle of many.
+    const before = sent.length;
+    for (let index = 0; index < 8; index += 1) await send(`more ${index}`);
+    await eventually(async () => (await answered()).length > before, true);
+    await second[Symbol.asyncDispose]();
+    await start("bob");
+    await eventually(answered, [...sent].sort());
+    // Time for a second answer, had there been one: everything that bob sent is delivered.
+    await eventually(async () => (await ask("bob", "sent", "--count")).sent, 0);
+    expect(await answered()).toEqual([...sent].sort());
+  });
+});
