@@ -1,3 +1,4 @@
+import { AGENT_REQUIREMENTS } from "./agents.js";
 import { MAIL_REQUIREMENTS } from "./mail.js";
 import { MAP_REQUIREMENTS } from "./map.js";
 import { MESH_REQUIREMENTS } from "./mesh.js";
@@ -8,4 +9,5 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ...MAIL_REQUIREMENTS,
   ...MAP_REQUIREMENTS,
   ...MESH_REQUIREMENTS,
+  ...AGENT_REQUIREMENTS,
 ];

@@ -117,7 +117,7 @@ describe("calculate", () => {
     expect(error.position).toBe(position);
   });
 
-  it("cannot be made to exhaust the stack or the clock", () => {
+  it("[AGT-ACT-07] cannot be made to exhaust the stack or the clock", () => {
     expect(failureOf("(".repeat(900)).message).toMatch(/levels deep/);
     expect(failureOf("-".repeat(900)).message).toMatch(/levels deep/);
     expect(failureOf("1".repeat(5000)).message).toMatch(/longer than/);

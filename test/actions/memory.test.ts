@@ -40,7 +40,7 @@ describe("memory", () => {
   });
   const say = async (user: string, text: string) => (await mailroom.user(user).ask(text)).response;
 
-  it("outlives tasks and restarts, and belongs to one instance", async () => {
+  it("[AGT-ACT-08] outlives tasks and restarts, and belongs to one instance", async () => {
     await say("ann", "remember colour red");
     await say("ann", "remember colour blue");
     expect(await say("ann", "recall colour")).toBe("blue");

@@ -37,7 +37,7 @@ async function turnsOf(current: Office | undefined): Promise<Extract<Entry, { t:
 }
 
 describe.each(ways(() => server))("$name", (way) => {
-  it("carries a task from a user's question through parallel calls to its answer", async () => {
+  it("[AGT-MODEL-01] carries a task from a user's question through parallel calls to its answer", async () => {
     const answer = await ask(way.options);
     expect(answer).toMatchObject({ status: "completed", response: ANSWER });
     expect(office?.lookedUp).toEqual(["ink", "paper"]);
@@ -50,7 +50,7 @@ describe.each(ways(() => server))("$name", (way) => {
     expect(turn?.usage).toMatchObject({ inputTokens: 10, outputTokens: 5 });
   });
 
-  it("goes on in a second round with everything it remembers", async () => {
+  it("[AGT-MODEL-02] goes on in a second round with everything it remembers", async () => {
     await ask(way.options);
     const again = await office?.mailroom.user("ann").ask("And now?", { taskId: "t" });
     expect(again?.status).toBe("completed");
@@ -58,7 +58,7 @@ describe.each(ways(() => server))("$name", (way) => {
     expect(last?.said.filter(({ text }) => text.includes("How are we?"))).toHaveLength(1);
   });
 
-  it.each([429, 529])("asks again after status %i", async (status) => {
+  it.each([429, 529])("[AGT-MODEL-03] asks again after status %i", async (status) => {
     server.model = atFirst((_, count) =>
       count <= 2 ? { status, message: "not now", headers: { "retry-after-ms": "1" } } : undefined,
     );
@@ -77,7 +77,7 @@ describe.each(ways(() => server))("$name", (way) => {
     );
   });
 
-  it("makes an error result of a call that stays malformed, and the task goes on", async () => {
+  it("[AGT-MODEL-04] makes an error result of a call that stays malformed, and the task goes on", async () => {
     const malformed = {
       calls: [
         { name: "task_complete", raw: "[1, 2" },
@@ -88,7 +88,7 @@ describe.each(ways(() => server))("$name", (way) => {
     expect(await ask(way.options)).toMatchObject({ status: "completed", response: ANSWER });
   });
 
-  it("tells the agent about tools that do not exist and arguments that do not fit", async () => {
+  it("[AGT-MODEL-05] tells the agent about tools that do not exist and arguments that do not fit", async () => {
     server.model = atFirst(({ agent, said }) => {
       if (agent !== "clerk" || said.some(({ role }) => role === "assistant")) return undefined;
       return {
@@ -108,7 +108,7 @@ describe.each(ways(() => server))("$name", (way) => {
     );
   });
 
-  it("delivers a refusal as what the agent said, to the one who asked", async () => {
+  it("[AGT-MODEL-06] delivers a refusal as what the agent said, to the one who asked", async () => {
     server.model = atFirst(({ agent }) =>
       agent === "clerk" ? { refusal: "I cannot help with that." } : undefined,
     );
@@ -119,7 +119,7 @@ describe.each(ways(() => server))("$name", (way) => {
       expect(answer).toMatchObject({ status: "completed", response: "There are I cannot help with that.." });
   });
 
-  it("shortens the history when the provider says that it is too long, and keeps calls with their results", async () => {
+  it("[AGT-MODEL-07] shortens the history when the provider says that it is too long, and keeps calls with their results", async () => {
     const long = "x".repeat(3_000);
     server.model = ({ agent, said, body }) => {
       if (JSON.stringify(body.messages ?? body.input).length > 12_000) {

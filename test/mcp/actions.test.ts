@@ -58,7 +58,7 @@ describe.each([
   ["stdio", () => overStdio],
   ["streamable HTTP", () => overHttp],
 ])("over %s", (_name, server) => {
-  it("tools are actions with their schema and description", async () => {
+  it("[AGT-TOOL-01] tools are actions with their schema and description", async () => {
     const sum = server().actions.find(({ name }) => name === "everything__get-sum");
     expect(sum).toMatchObject({
       description: expect.stringContaining("sum"),
@@ -72,7 +72,7 @@ describe.each([
     expect(await call(server(), "everything__get-tiny-image", {})).toContain("(image, image/png, ");
   });
 
-  it("prompts and resources can be read", async () => {
+  it("[AGT-TOOL-02] prompts and resources can be read", async () => {
     expect(await call(server(), "everything__list_prompts", {})).toContain("args-prompt(city, state)");
     const args = { prompt_name: "args-prompt", arguments: { city: "Oslo" } };
     expect(await call(server(), "everything__get_prompt", args)).toContain("What's weather in Oslo?");
@@ -84,7 +84,7 @@ describe.each([
 });
 
 describe("when a server goes away", () => {
-  it("the call is an error, and the next one connects again", async () => {
+  it("[AGT-TOOL-03] the call is an error, and the next one connects again", async () => {
     const own = await startHttpServer();
     const server = await connectMcpServer({
       name: "everything",
@@ -119,7 +119,7 @@ describe("when a server goes away", () => {
     );
   });
 
-  it("a call that takes too long is given up", async () => {
+  it("[AGT-TOOL-04] a call that takes too long is given up", async () => {
     const server = await connectMcpServer({
       name: "slow",
       url: http.url,
@@ -144,7 +144,7 @@ describe("the mcp_* actions", () => {
     return String(await action.run(checked.value, contextFor()));
   };
 
-  it("reach any server by its address", async () => {
+  it("[AGT-TOOL-05] reach any server by its address", async () => {
     expect(await run("mcp_ping", {})).toBe("pong");
     expect(await run("mcp_list_tools", {})).toContain('"name":"get-sum"');
     expect(await run("mcp_list_prompts", {})).toContain('"name":"args-prompt"');

@@ -37,7 +37,7 @@ async function run(name: keyof FileActions, args: Record<string, unknown>): Prom
 }
 
 describe("file actions", () => {
-  it("write, read, list and delete inside their root", async () => {
+  it("[AGT-ACT-01] write, read, list and delete inside their root", async () => {
     expect(await run("write_file", { path: "a/b/c.txt", content: "ä text" })).toBe(
       "successfully wrote to a/b/c.txt",
     );
@@ -93,7 +93,7 @@ describe("attempts to escape", () => {
     symlinkSync(join(world, "not-there-yet"), join(root, "dangling"));
   });
 
-  it.each(escapes)("reading %j fails", async (path) => {
+  it.each(escapes)("[AGT-ACT-02] reading %j fails", async (path) => {
     await expect(run("read_file", { path })).rejects.toMatchObject({
       code: expect.stringMatching(/^(outside|bad_path)$/),
     });

@@ -91,7 +91,7 @@ describe("HTTP actions", () => {
     expect(await call(httpActions({ allow: allow() }).http_head, { url: base })).toContain("x-answer: 42");
   });
 
-  it("cuts a body that is too long, and does not show what is no text", async () => {
+  it("[AGT-ACT-03] cuts a body that is too long, and does not show what is no text", async () => {
     handler = (_request, response) => response.end("x".repeat(5_000_000));
     const { http_get: get } = httpActions({ allow: allow(), maxBytes: 100 });
     expect(await call(get, { url: base })).toBe(`HTTP 200 OK\n\n${"x".repeat(100)}\n(cut after 100 bytes)`);
@@ -129,14 +129,14 @@ describe("attempts to reach what is inside", () => {
     await expect(call(interswarmActions().ping_swarm, { url })).rejects.toMatchObject({ name: "NetError" });
   });
 
-  it("a redirect does not lead there", async () => {
+  it("[AGT-ACT-04] a redirect does not lead there", async () => {
     handler = (_request, response) => response.writeHead(302, { location: innerUrl }).end();
     const { http_get: get } = httpActions({ allow: allow() });
     await expect(call(get, { url: base })).rejects.toMatchObject({ code: "blocked_address" });
     expect(innerAsked).toBe(0);
   });
 
-  it("a name that resolves to an inner address does not either", async () => {
+  it("[AGT-ACT-05] a name that resolves to an inner address does not either", async () => {
     const client = createHttpClient({
       clock: { after: () => () => {} },
       guard: createGuard(),
@@ -158,7 +158,7 @@ describe("attempts to reach what is inside", () => {
 });
 
 describe("interswarm actions", () => {
-  it("look at another swarm's root, health and registry", async () => {
+  it("[AGT-ACT-06] look at another swarm's root, health and registry", async () => {
     const answers: Record<string, unknown> = {
       "/": { name: "mail", swarm: { name: "desk", entrypoint: "clerk" } },
       "/health": { status: "healthy" },
