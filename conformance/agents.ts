@@ -51,6 +51,7 @@ export const AGENT_REQUIREMENTS: readonly Requirement[] = [
       "MUST",
       "Swarm files of the reference make model agents, supervisors and action agents with its parameters.",
     ],
+    ["AGT-MODEL-19", "ours", "Prices of the configuration hold for agents that have none of their own."],
   ]),
   ...chapter("MAIL reference, MCP actions: MCP servers as actions", [
     [
@@ -76,6 +77,7 @@ export const AGENT_REQUIREMENTS: readonly Requirement[] = [
       "The calculator parses expressions, evaluates no code, and cannot be made to run for ever.",
     ],
     ["AGT-ACT-08", "ours", "The key-value memory belongs to one instance and survives restarts."],
+    ["AGT-ACT-09", "ours", "File actions touch the configured roots, and nothing where there are none."],
   ]),
   ...chapter("Mailroom: Mailroom as an MCP server", [
     ["AGT-MCP-01", "ours", "A user's task given through MCP is theirs on every door."],

@@ -238,7 +238,7 @@ async function fingerprint(): Promise<unknown> {
 }
 
 describe("requests made from the OpenAPI document", () => {
-  it("are refused as documented, and change nothing", async () => {
+  it("[MAIL-AUTH-01, MAIL-ERR-05, MAIL-ERR-06, MAIL-REST-01] are refused as documented, and change nothing", async () => {
     const before = await fingerprint();
     const ajv = documentAjv();
     const isError = ajv.compile({ $ref: "https://test.invalid/openapi.json#/components/schemas/Error" });
@@ -292,7 +292,7 @@ describe("requests made from the OpenAPI document", () => {
     expect(await fingerprint()).toEqual(before);
   }, 180_000);
 
-  it("that are in order are answered in the documented form", async () => {
+  it("[MAIL-CONF-03, MAIL-REST-02, MAIL-REST-03, MAIL-REST-04, MAIL-REST-05, MAIL-REST-08] that are in order are answered in the documented form", async () => {
     const ajv = documentAjv();
     const wrong: string[] = [];
     const task = await harness.call("/tasks/mine", { token: "user-token" });

@@ -83,7 +83,7 @@ describe("another user", () => {
       expect(await statuses(ANN)).toEqual(before);
     });
 
-    it(`may use the same ids for tasks of their own (${token})`, async () => {
+    it(`[MAIL-AUTH-02] may use the same ids for tasks of their own (${token})`, async () => {
       const { call } = harness;
       for (const task of TASKS) {
         const mine = await call("/message", {

@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 describe("failed authentications", () => {
-  it("are limited by address, without locking out who is already known", async () => {
+  it("[MAIL-SEC-03] are limited by address, without locking out who is already known", async () => {
     harness = await startServer({ limits: { failedAuthentications: 3 }, trustProxy: true });
     const { call } = harness;
     const from = (address: string) => ({ "x-forwarded-for": address });
@@ -218,7 +218,7 @@ describe("the log", () => {
     expect(lines.join("")).not.toMatch(/token-secret|bad-secret/i);
   });
 
-  it("has what broke, the answer has not", async () => {
+  it("[MAIL-ERR-07] has what broke, the answer has not", async () => {
     const lines: string[] = [];
     harness = await startServer({
       logger: pino({ level: "info" }, { write: (line: string) => void lines.push(line) }),

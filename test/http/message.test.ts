@@ -20,7 +20,7 @@ async function start(options: Partial<ServerOptions> & { room?: Partial<Mailroom
 }
 
 describe("a message", () => {
-  it("may come under its older name, and with every unset field null", async () => {
+  it("[MAIL-REST-06] may come under its older name, and with every unset field null", async () => {
     const { send } = await start();
     const unset = { entrypoint: null, task_id: null, resume_from: null, kwargs: null, stream: null };
     expect((await send({ message: "[direct] old", ...unset })).body).toMatchObject({

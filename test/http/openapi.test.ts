@@ -41,7 +41,7 @@ describe("/openapi.json", () => {
     expect(Object.keys(document).filter((name) => !known.includes(name))).toEqual([]);
   });
 
-  it("has every endpoint of MAIL and ours", () => {
+  it("[MAIL-SERVER-01] has every endpoint of MAIL and ours", () => {
     const paths = operations().map(({ at }) => at);
     expect(paths).toEqual(
       expect.arrayContaining([

@@ -46,7 +46,7 @@ const follow = (more: Record<string, string> = {}): RequestInit => ({
 });
 
 describe("a stream of POST /message", () => {
-  it("has the reference's form, ids of the journal, and ends with the round", async () => {
+  it("[MAIL-REST-07] has the reference's form, ids of the journal, and ends with the round", async () => {
     harness = await startServer();
     const reply = await harness.call("/message", {
       token: "user-token",

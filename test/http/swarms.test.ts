@@ -47,7 +47,7 @@ const ask = async (at: Harness) =>
 const load = (at: Harness, json: string) => at.call("/swarms/load", { token: "admin-token", json: { json } });
 
 describe("POST /swarms/load", () => {
-  it("puts another definition in force, keeps it over restarts, and gives way to a changed file", async () => {
+  it("[MAIL-REST-10] puts another definition in force, keeps it over restarts, and gives way to a changed file", async () => {
     const swarm = await configured(swarmText("the file"));
     harness = await startServer({ room: { data, swarm } });
     expect(await ask(harness)).toBe("the file");

@@ -791,7 +791,10 @@ export class Runtime implements Core {
     if (due === undefined) return;
     task.cancelReply = this.clock.after(Math.max(0, due - this.clock.now()), () => {
       task.replyDue = undefined;
-      if (this.phase === "open") this.apply(task, { type: "reply_time" });
+      if (this.phase !== "open") return;
+      this.apply(task, { type: "reply_time" });
+      // A timer may fire a moment before the clock says so; then nothing was overdue, and the watch goes on.
+      this.#watchReplies(task);
     });
   }
 
