@@ -58,8 +58,8 @@ function sendMail(draft: Draft, rules: AgentRules, call: AgentToolCall): TurnErr
     taskId: state.taskId,
     agent: rules.name,
     swarm: draft.rules.swarm,
-    knownSwarms: swarmsInReach(rules),
-    ...(requestId !== undefined && { requestId }),
+    knownSwarms: call.name === "send_interswarm_broadcast" ? swarmsInReach(rules) : [],
+    requestId,
   });
   if (!made.ok) return { kind: "tool", text: made.message };
   if (isSystemSubject(made.value.message.subject)) {

@@ -38,7 +38,8 @@ export class TurnView implements Turn {
     this.agent = parts.agent;
     this.task = parts.facts;
     const [first, ...rest] = parts.mails;
-    this.messages = [first.message, ...rest.map((mail) => mail.message)];
+    this.messages =
+      rest.length === 0 ? [first.message] : [first.message, ...rest.map((mail) => mail.message)];
     this.tools = parts.tools;
     this.toolChoice = parts.toolChoice;
     this.peers = parts.peers;
