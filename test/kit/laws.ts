@@ -1,6 +1,6 @@
 /** What must hold of every task at any time, whatever is asked of it. Each law throws with the reason if it is broken. */
 import { isEndingNotice } from "../../src/engine/deciding/interswarm.js";
-import type { Entry } from "../../src/engine/entries.js";
+import type { Entry, Sent } from "../../src/engine/entries.js";
 import type { SwarmRules } from "../../src/engine/rules.js";
 import { type AgentState, comesBefore, type TaskState } from "../../src/engine/state.js";
 import { parseAgentAddress } from "../../src/mail/address.js";
@@ -57,13 +57,18 @@ function unansweredCalls(name: string, { history }: AgentState): string[] {
 }
 
 /** MAIL: Routing Semantics. Agents reach their comm targets and nobody else, except with a broadcast to all. */
-export function nobodyIsReachedOutside(entries: readonly Entry[], rules: SwarmRules): void {
+export function nobodyIsReachedOutside(
+  entries: readonly Entry[],
+  rules: SwarmRules,
+  journal: readonly Entry[] = entries,
+): void {
   for (const entry of entries) {
     // That a task has ended is told to every swarm that had to do with it.
     if (entry.t !== "sent" || isEndingNotice(entry.message)) continue;
     const { sender } = entry.message.message;
     if (sender.address_type !== "agent" || sender.address.includes("@")) continue;
     const targets = [...(rules.agents.get(sender.address)?.targets ?? [])];
+    if (answersWhoWrote(entry, journal)) continue;
     for (const swarm of entry.remote ?? []) {
       law(
         targets.some((target) => parseAgentAddress(target).swarm === swarm),
@@ -78,6 +83,14 @@ export function nobodyIsReachedOutside(entries: readonly Entry[], rules: SwarmRu
       law(targets.includes(name), () => `${sender.address} wrote to ${name}, who is no target of it`);
     }
   }
+}
+
+/** An agent of another swarm that wrote to us may be answered, although it is no comm target. */
+function answersWhoWrote({ message }: Sent, journal: readonly Entry[]): boolean {
+  if (message.msg_type !== "response") return false;
+  const { address } = message.message.recipient;
+  if (!address.includes("@")) return false;
+  return journal.some((entry) => entry.t === "sent" && entry.message.message.sender.address === address);
 }
 
 function isToAll(entry: Extract<Entry, { t: "sent" }>): boolean {

@@ -258,7 +258,7 @@ export class TestTask {
     this.#ledger.agreesWith(this.state);
     mailboxesAreInOrder(this.state);
     callsHaveOneResult(this.state);
-    nobodyIsReachedOutside(entries, this.rules);
+    nobodyIsReachedOutside(entries, this.rules, this.entries);
     roundsEndOnce(this.entries);
   }
 }
