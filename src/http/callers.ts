@@ -11,6 +11,7 @@ import {
   type Role,
 } from "../auth/index.js";
 import { HttpError } from "./errors.js";
+import { Rates } from "./rates.js";
 import type { Access, Caller } from "./route.js";
 
 /** How many credentials are remembered as good while their address is over its limit. */
@@ -20,6 +21,9 @@ export interface CallersOptions {
   readonly authenticator: Authenticator;
   /** Per minute and address; 0 for no limit. */
   readonly failedAuthentications: number;
+  /** Requests per minute; 0 for no limit. */
+  readonly requestsPerCaller: number;
+  readonly requestsPerAddress: number;
   readonly onFailure: () => void;
 }
 
@@ -32,10 +36,15 @@ export class Callers {
    */
   readonly #good = new LRUCache<string, true>({ max: REMEMBERED });
   readonly #onFailure: () => void;
+  readonly #callerRates: Rates;
+  readonly #addressRates: Rates;
 
-  constructor({ authenticator, failedAuthentications, onFailure }: CallersOptions) {
+  constructor(options: CallersOptions) {
+    const { authenticator, failedAuthentications, onFailure } = options;
     this.#authenticator = authenticator;
     this.#onFailure = onFailure;
+    this.#callerRates = new Rates("caller", options.requestsPerCaller);
+    this.#addressRates = new Rates("address", options.requestsPerAddress);
     this.#failures =
       failedAuthentications === 0
         ? undefined
@@ -47,6 +56,13 @@ export class Callers {
    * @throws HttpError 401, 403, 429 or 503
    */
   async identify(request: FastifyRequest, access: Access): Promise<Caller | undefined> {
+    await this.#addressRates.count(request.ip);
+    const caller = await this.#identify(request, access);
+    if (caller !== undefined) await this.#callerRates.count(caller.name);
+    return caller;
+  }
+
+  async #identify(request: FastifyRequest, access: Access): Promise<Caller | undefined> {
     switch (access.kind) {
       case "public":
         return undefined;

@@ -62,7 +62,11 @@ export const ERRORS = {
   },
   unknown_recipient: { status: 404, meaning: "No agent here has the name that the message is addressed to." },
   unknown_swarm: { status: 404, meaning: "No such swarm is registered." },
-  too_many_requests: { status: 429, meaning: "The peer sends more than it may.", retryAfter: 10 },
+  too_many_requests: {
+    status: 429,
+    meaning: "The caller, its address or the peer sends more than it may.",
+    retryAfter: 10,
+  },
   task_exists: { status: 409, meaning: "The task id is taken." },
   busy: { status: 409, meaning: "The agent is in the middle of a step." },
   stale_turn: { status: 409, meaning: "The turn is over." },

@@ -21,6 +21,9 @@ export interface HttpLimits {
   readonly streamsPerCaller: number;
   /** Failed authentications per minute and address; 0 for no limit (decisions D7). */
   readonly failedAuthentications: number;
+  /** Requests per minute of one caller and of one address; 0 for no limit. */
+  readonly requestsPerCaller: number;
+  readonly requestsPerAddress: number;
   /** Bytes that may wait for a listener before it is given up. */
   readonly listenerBuffer: number;
   /** Milliseconds that a listener with a full buffer gets to make room. */
@@ -36,6 +39,8 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   streams: 5_000,
   streamsPerCaller: 1_000,
   failedAuthentications: 20,
+  requestsPerCaller: 0,
+  requestsPerAddress: 0,
   listenerBuffer: 1024 * 1024,
   listenerPatience: 30_000,
   eventPage: 1_000,

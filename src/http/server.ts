@@ -187,6 +187,8 @@ function installRoutes(app: FastifyInstance, door: Door, routes: readonly Route[
   const callers = new Callers({
     authenticator: door.options.authenticator,
     failedAuthentications: door.limits.failedAuthentications,
+    requestsPerCaller: door.limits.requestsPerCaller,
+    requestsPerAddress: door.limits.requestsPerAddress,
     onFailure: () => door.metrics.failedAuthentication(),
   });
   for (const route of routes) {

@@ -17,6 +17,27 @@ afterEach(async () => {
   harness = undefined;
 });
 
+describe("requests", () => {
+  it("of one caller are limited, and those of others go on", async () => {
+    harness = await startServer({ limits: { requestsPerCaller: 2 } });
+    const { call } = harness;
+    for (let n = 0; n < 2; n++) expect((await call("/whoami", { token: "user-token" })).status).toBe(200);
+    const limited = await call("/whoami", { token: "user-token" });
+    expect(limited).toMatchObject({ status: 429, body: { code: "too_many_requests" } });
+    expect(Number(limited.headers["retry-after"])).toBeGreaterThan(0);
+    expect((await call("/whoami", { token: "admin-token" })).status).toBe(200);
+  });
+
+  it("of one address are limited on public routes, too", async () => {
+    harness = await startServer({ limits: { requestsPerAddress: 2 }, trustProxy: true });
+    const { call } = harness;
+    const from = (address: string) => call("/health", { headers: { "x-forwarded-for": address } });
+    for (let n = 0; n < 2; n++) expect((await from("192.0.2.1")).status).toBe(200);
+    expect((await from("192.0.2.1")).status).toBe(429);
+    expect((await from("192.0.2.2")).status).toBe(200);
+  });
+});
+
 describe("failed authentications", () => {
   it("[MAIL-SEC-03] are limited by address, without locking out who is already known", async () => {
     harness = await startServer({ limits: { failedAuthentications: 3 }, trustProxy: true });

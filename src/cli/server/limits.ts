@@ -30,6 +30,8 @@ export function httpLimits({ limits, server }: Settings): Partial<HttpLimits> {
     body: server.bodyLimit,
     streamsPerCaller: limits.streamsPerCaller,
     failedAuthentications: limits.failedAuthPerMinute,
+    requestsPerCaller: limits.requestsPerMinute,
+    requestsPerAddress: limits.requestsPerMinutePerAddress,
   };
 }
 
