@@ -189,7 +189,7 @@ describe("mistakes", () => {
       "mail.toml:2: unknown key 'server.task_message_limit'; did you mean 'server.settings.task_message_limit'?",
     ]);
     expect(messages("[log]\nzzzzzzzzzz = 3\n")).toEqual([
-      "mail.toml:2: unknown key 'log.zzzzzzzzzz'; known: 'level', 'format', 'requests'",
+      "mail.toml:2: unknown key 'log.zzzzzzzzzz'; known: 'level', 'format'",
     ]);
     expect(messages("server = 3")).toEqual(["mail.toml:1: server must be a table; undefined"]);
   });

@@ -166,6 +166,7 @@ async function start(settings: Settings, directory: string, opened: Opened): Pro
     mounts: doors.mounts,
     ...(map !== undefined && { map }),
   });
+  http.app.server.maxConnections = settings.limits.connections;
   opened.add(() => http.close());
   // Before the listener: those who are connected are told, and may come back.
   opened.add(closeMap);

@@ -33,11 +33,6 @@ export function logSettings(log: Section, debug: boolean) {
       default: "json",
       doc: "One JSON object a line, or text for people.",
     }),
-    requests: log.setting("requests", {
-      kind: truth,
-      default: false,
-      doc: "Log every request at level `info`, which costs about an eighth of the throughput.",
-    }),
   };
 }
 
