@@ -38,7 +38,7 @@ import {
   tellOfMissingReplies,
 } from "./deciding/interswarm.js";
 import { carryOut, failTurn, takeTurn } from "./deciding/turn.js";
-import { type Entry, JOURNAL_VERSION, type Opened } from "./entries.js";
+import { type Entry, JOURNAL_VERSION, type Opened, type TaskHeader } from "./entries.js";
 import { open } from "./evolve.js";
 import type { SwarmRules } from "./rules.js";
 import { isFromPerson, type Mail, type TaskState } from "./state.js";
@@ -47,19 +47,12 @@ import { BREAKPOINT_ANSWERED, routerErrorText } from "./system-messages.js";
 export function openTask(command: OpenTask, rules: SwarmRules, moment: Moment): Decision {
   const refusal = checkRecipients(command.to, rules, command.remote);
   if (refusal !== undefined) return refuse(refusal);
-  const { maxSteps: asked, ...task } = command.task;
+  const { maxSteps: asked, ...header } = command.task;
+  const task: { -readonly [K in keyof TaskHeader]: TaskHeader[K] } = header;
   const maxSteps = asked === undefined ? rules.limits.maxSteps : (asked ?? undefined);
-  const opened: Opened = {
-    t: "opened",
-    v: JOURNAL_VERSION,
-    at: moment.at,
-    task: {
-      ...task,
-      ...(maxSteps !== undefined && { maxSteps }),
-      ...(rules.limits.taskTime !== undefined && { deadline: moment.at + rules.limits.taskTime }),
-    },
-    definition: rules.hash,
-  };
+  if (maxSteps !== undefined) task.maxSteps = maxSteps;
+  if (rules.limits.taskTime !== undefined) task.deadline = moment.at + rules.limits.taskTime;
+  const opened: Opened = { t: "opened", v: JOURNAL_VERSION, at: moment.at, task, definition: rules.hash };
   const entries: Entry[] = [opened];
   const draft = new Draft(open(opened), rules, moment, entries);
   draft.send(command.message, { to: command.to, remote: command.remote ?? [] });

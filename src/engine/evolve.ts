@@ -4,13 +4,12 @@
  *
  * The state is written in place and belongs to the caller. Folding a journal always gives the same state.
  */
-import { formatAgentAddress, isInterswarmAddress, parseAgentAddress } from "../mail/address.js";
+import { isInterswarmAddress } from "../mail/address.js";
 import type { MAILMessage } from "../mail/message.js";
-import { MAIL_ALL_LOCAL_AGENTS, type MAILResponse } from "../mail/message.js";
 import { tierOf } from "../mail/priority.js";
-import { recipientsOf } from "../mail/render.js";
 import { SYSTEM_SUBJECTS } from "../mail/subjects.js";
 import { type Entry, JOURNAL_VERSION, type Opened, type Sent, type TurnTaken } from "./entries.js";
+import { noteAccepted, trackPeers, trackRequests } from "./requests.js";
 import {
   type AgentState,
   agentOf,
@@ -19,8 +18,6 @@ import {
   isPerson,
   type Mail,
   type OngoingTurn,
-  type OutstandingRequest,
-  partyOf,
   senderOf,
   type TaskState,
 } from "./state.js";
@@ -28,9 +25,6 @@ import { isErrorSubject } from "./system-messages.js";
 
 /** How many of the last messages are remembered to recognise repetition (decisions B9). */
 const REPETITION_WINDOW = 12;
-
-/** Requests that are remembered as unanswered; of more than that the oldest are taken for abandoned. */
-const MOST_OUTSTANDING = 1_000;
 
 export function open(entry: Opened): TaskState {
   const { task } = entry;
@@ -248,90 +242,6 @@ function sent(state: TaskState, entry: Sent): void {
 
 function isError(message: MAILMessage): boolean {
   return senderOf(message).address_type === "system" && isErrorSubject(message.message.subject);
-}
-
-/**
- * Requests between agents stay outstanding until somebody answers the agent that asked; so does what a person wrote
- * to other swarms, each recipient by itself.
- */
-function trackRequests(state: TaskState, entry: Sent): void {
-  const { message } = entry;
-  const remote = entry.remote !== undefined;
-  if (message.msg_type === "request") {
-    const { sender, recipient, request_id } = message.message;
-    if (sender.address_type !== "agent" && !remote) return;
-    addRequest(state, { requestId: request_id, from: partyOf(sender), to: recipient.address, remote });
-  } else if (message.msg_type === "broadcast" && remote && isFromPerson(message)) {
-    const { sender, recipients, broadcast_id } = message.message;
-    for (const { address } of recipients) {
-      if (!isInterswarmAddress(address, state.swarm)) continue;
-      addRequest(state, { requestId: broadcast_id, from: partyOf(sender), to: address, remote });
-    }
-  } else if (message.msg_type === "response") {
-    settleRequest(state, message.message);
-  }
-}
-
-function addRequest(state: TaskState, request: OutstandingRequest): void {
-  state.outstanding.push(request);
-  if (state.outstanding.length > MOST_OUTSTANDING) state.outstanding.shift();
-}
-
-function settleRequest(state: TaskState, { recipient, sender, request_id }: MAILResponse): void {
-  const { outstanding } = state;
-  const from = partyOf(recipient);
-  const { swarm } = parseAgentAddress(sender.address);
-  const everybodyThere = swarm === undefined ? undefined : formatAgentAddress(MAIL_ALL_LOCAL_AGENTS, swarm);
-  const isFrom = ({ to }: OutstandingRequest) => to === sender.address || to === everybodyThere;
-  let at = outstanding.findIndex((request) => request.requestId === request_id && isFrom(request));
-  if (at < 0) at = outstanding.findIndex((request) => request.requestId === request_id);
-  // Other implementations answer with an id of their own: then the oldest request to the sender is meant.
-  if (at < 0) at = outstanding.findIndex((request) => request.from === from && isFrom(request));
-  if (at >= 0) outstanding.splice(at, 1);
-}
-
-/** From now on the answer is due. */
-function noteAccepted(state: TaskState, messageId: string, at: number): void {
-  const out = state.outbound.find(({ message }) => message.id === messageId);
-  const requestId = out === undefined ? undefined : requestIdOf(out.message);
-  if (requestId === undefined) return;
-  for (const request of state.outstanding) {
-    if (request.remote && request.requestId === requestId) request.acceptedAt = at;
-  }
-}
-
-function requestIdOf(message: Sent["message"]): string | undefined {
-  if (message.msg_type === "request") return message.message.request_id;
-  return message.msg_type === "broadcast" ? message.message.broadcast_id : undefined;
-}
-
-/** Remembers whom in another swarm the end of the task is to be told. */
-function trackPeers(state: TaskState, { message }: Sent): void {
-  const { sender } = message.message;
-  const peers = { ...state.peers };
-  if (sender.address_type === "agent" && isInterswarmAddress(sender.address, state.swarm)) {
-    const swarm = parseAgentAddress(sender.address).swarm ?? "";
-    const asks = message.msg_type === "request";
-    const hops = message.message.routing_info?.hops;
-    peers[swarm] = {
-      address: sender.address,
-      ...(asks && { requestId: message.message.request_id }),
-      ...(typeof hops === "number" && { hops, number: state.number }),
-    };
-  } else {
-    for (const { address } of recipientsOf(message)) {
-      const { swarm } = parseAgentAddress(address);
-      if (swarm === undefined || swarm === state.swarm) continue;
-      const known = peers[swarm];
-      const answers = message.msg_type === "response" && known?.address === address;
-      if (known === undefined) peers[swarm] = { address };
-      else if (answers) {
-        const { requestId: _, ...rest } = known;
-        peers[swarm] = rest;
-      }
-    }
-  }
-  state.peers = peers;
 }
 
 function turn(state: TaskState, entry: TurnTaken): void {

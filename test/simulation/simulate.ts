@@ -5,9 +5,9 @@
 import type { Entry } from "../../src/engine/entries.js";
 import { fold } from "../../src/engine/evolve.js";
 import type { InstanceId, JournalKey, Store } from "../../src/engine/ports.js";
+import { type Posted, Runtime } from "../../src/engine/runtime/index.js";
 import { entriesOf } from "../../src/engine/runtime/loader.js";
 import { Round } from "../../src/engine/runtime/round.js";
-import { type Posted, Runtime } from "../../src/engine/runtime/runtime.js";
 import { createLocalBus } from "../../src/store/index.js";
 import {
   callsHaveOneResult,

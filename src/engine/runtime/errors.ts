@@ -33,3 +33,11 @@ export function refused(refusal: Refusal): RuntimeError {
     refusal.details === undefined ? {} : { details: refusal.details },
   );
 }
+
+export function unknownTask(taskId: string): RuntimeError {
+  return new RuntimeError("unknown_task", `there is no task '${taskId}'`);
+}
+
+export function beingReadAgain(): RuntimeError {
+  return new RuntimeError("store_failure", "the task is being read again; try once more");
+}

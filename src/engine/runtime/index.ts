@@ -14,16 +14,9 @@ export {
   type WatchNote,
 } from "./follow.js";
 export { DEFAULT_RUNTIME_LIMITS, type RuntimeLimits } from "./limits.js";
+export type { Posted, PostedAt, PostInput, ReceiveInput, RowsFor } from "./posting.js";
 export type { Lending, RemoteMailboxes } from "./remote.js";
 export { Round, type RoundStart } from "./round.js";
-export {
-  type Posted,
-  type PostedAt,
-  type PostInput,
-  type ReceiveInput,
-  type RowsFor,
-  Runtime,
-  type RuntimeParts,
-} from "./runtime.js";
+export { Runtime, type RuntimeParts } from "./runtime.js";
 export { StoppedError, type StopReason } from "./stopper.js";
 export { type Outcome, outcomeOf } from "./waiters.js";

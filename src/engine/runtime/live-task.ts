@@ -3,6 +3,8 @@
 import type { TaskFacts } from "../agent.js";
 import type { TaskStatus } from "../ports.js";
 import { comesBefore, type Mail, type TaskState } from "../state.js";
+import { instanceKey } from "./core.js";
+import { taskChannel } from "./follow.js";
 import type { Stopper } from "./stopper.js";
 
 export interface RunningTurn {
@@ -21,6 +23,9 @@ export interface RunningAction {
 export class LiveTask {
   state: TaskState;
   readonly facts: TaskFacts;
+  /** Asked for several times per message, so they are put together once. */
+  readonly instanceKey: string;
+  readonly channel: string;
   /** Agents whose function is being called. */
   readonly turns = new Map<string, RunningTurn>();
   readonly actions = new Map<string, RunningAction>();
@@ -55,6 +60,8 @@ export class LiveTask {
     this.committed = committed;
     this.storedStatus = stored;
     this.snapshotAt = snapshotAt;
+    this.instanceKey = instanceKey(state.instance);
+    this.channel = taskChannel(state.key);
     this.facts = {
       id: state.taskId,
       key: state.key,

@@ -1,59 +1,52 @@
 /**
- * The shell around the engine: it takes commands in, commits what the engine decides, and only then acts on it:
- * wakes an agent, runs an action, hands mail to a carrier, answers who waits (law 1).
+ * The shell around the engine: it takes commands in, and acts on what the engine decided once that is durable: wakes
+ * an agent, runs an action, hands mail to a carrier, answers who waits (law 1).
  *
- * This is its middle. Asking agents is in `turn-runner`, running actions in `action-runner`, mail to other swarms in
- * `deliveries`, who runs next in `scheduler`, and which tasks are in memory in `shelf`.
+ * This is its middle. Deciding and committing is in `ledger`, asking agents in `turn-runner`, running actions in
+ * `action-runner`, mail to other swarms in `deliveries`, who runs next in `scheduler`, and which tasks are in memory
+ * in `shelf`.
  */
-import type { MAILMessage } from "../../mail/message.js";
 import { formatTaskContributor } from "../../mail/owner.js";
 import type { Action } from "../agent.js";
 import type { Carrier } from "../carrier.js";
-import type { Command, Decision, Moment } from "../commands.js";
-import { decide, openTask } from "../decide.js";
+import type { Command } from "../commands.js";
 import { TASK_TIMEOUT } from "../deciding/endings.js";
-import { nextReplyDue } from "../deciding/interswarm.js";
 import type { SwarmDefinition } from "../definition.js";
 import type { Entry, ManualReply } from "../entries.js";
 import type { KeyValueMemory } from "../memory.js";
-import type {
-  Bus,
-  Clock,
-  Ids,
-  InstanceId,
-  JournalKey,
-  RowWrite,
-  Store,
-  TaskPut,
-  TaskRemove,
-} from "../ports.js";
-import { StaleAppendError } from "../ports.js";
+import type { Bus, Clock, Ids, InstanceId, JournalKey, RowWrite, Store, TaskRemove } from "../ports.js";
 import { rulesOf, type SwarmRules } from "../rules.js";
 import type { TaskState } from "../state.js";
 import { ActionRunner } from "./action-runner.js";
 import { type ActionOverride, describe } from "./actions.js";
-import { type Core, instanceKey, type Phase, type Problem } from "./core.js";
+import type { Core, Phase, Problem } from "./core.js";
 import { Deliveries } from "./deliveries.js";
 import { Equipment } from "./equipment.js";
-import { RuntimeError, refused } from "./errors.js";
-import {
-  ALL_TASKS_CHANNEL,
-  type CommitNote,
-  type FollowOptions,
-  follow,
-  type NumberedEntry,
-  taskChannel,
-} from "./follow.js";
+import { RuntimeError, unknownTask } from "./errors.js";
+import { type FollowOptions, follow, type NumberedEntry } from "./follow.js";
 import { HeadCount } from "./head-count.js";
+import { Ledger, notWritten } from "./ledger.js";
 import { DEFAULT_RUNTIME_LIMITS, type RuntimeLimits } from "./limits.js";
-import { LiveTask } from "./live-task.js";
-import { checkedTaskId, messageFromPerson, type PersonMessage } from "./person-message.js";
+import type { LiveTask } from "./live-task.js";
+import { Params } from "./params.js";
+import { checkedTaskId, messageFromPerson } from "./person-message.js";
+import {
+  type Posted,
+  type PostedAt,
+  type PostInput,
+  type ReceiveInput,
+  type RowsFor,
+  rowsFor,
+  titleOf,
+} from "./posting.js";
 import { Probation } from "./probation.js";
+import { Quiet } from "./quiet.js";
 import { RemoteMailboxes } from "./remote.js";
 import { Round } from "./round.js";
 import { Scheduler } from "./scheduler.js";
 import { Shelf } from "./shelf.js";
 import type { StopReason } from "./stopper.js";
+import { Timers } from "./timers.js";
 import { TurnRunner } from "./turn-runner.js";
 import { type Outcome, Waiters } from "./waiters.js";
 
@@ -73,58 +66,11 @@ export interface RuntimeParts {
   readonly report?: (problem: Problem) => void;
 }
 
-export interface PostInput extends PersonMessage {
-  /** A new task unless it names one. */
-  readonly taskId?: string;
-  readonly resumeFrom?: "user_response";
-  /** Of the task, if it is new; of this round, if it goes on. `null` for no limit. */
-  readonly maxSteps?: number | null;
-  /** Opens the task in manual mode. */
-  readonly manual?: boolean;
-  /** Rows that are committed together with the message. */
-  readonly rows?: RowsFor;
-}
-
-/** Mail from another swarm, judged and addressed: everything that decides about it was decided before. */
-export interface ReceiveInput {
-  readonly instance: InstanceId;
-  readonly taskId: string;
-  readonly owner: string;
-  /** The owner and this instance included. */
-  readonly contributors: readonly string[];
-  readonly message: MAILMessage;
-  readonly to: readonly string[];
-  /** Whether a task that is not known here is taken over. A swarm's instance never creates one of its own. */
-  readonly adopts: boolean;
-  /** Whether an ended task goes on with it. */
-  readonly resumes: boolean;
-  readonly rows?: RowsFor;
-}
-
-/** Where something that was posted stands. Together with the task it names the round that follows from it. */
-export interface PostedAt {
-  readonly key: JournalKey;
-  readonly taskId: string;
-  readonly messageId: string;
-  /** The journal number of the message: its consequences come after it. */
-  readonly number: number;
-}
-
-/** Rows to be committed with something, or what makes them once it is known where that will stand. */
-export type RowsFor = readonly RowWrite[] | ((at: PostedAt) => readonly RowWrite[]);
-
-export interface Posted extends PostedAt {
-  /** Whether this message opened the task. */
-  readonly opened: boolean;
-  /** What becomes of the message. Never rejects unhandled. */
-  readonly outcome: Promise<Outcome>;
-}
+/** The journal number of the message that opens a task: the opening itself is the first. */
+const FIRST_MESSAGE = 2;
 
 /** How long the picture of a task is left alone after a commit failed, before it is read again. */
 const REVIVE_DELAY = 100;
-
-/** Instances whose parameters are remembered; of more than that, those that were set longest ago are forgotten. */
-const MOST_PARAMS = 10_000;
 
 export class Runtime implements Core {
   readonly limits: RuntimeLimits;
@@ -142,11 +88,13 @@ export class Runtime implements Core {
   readonly #probation: Probation;
   readonly #actions: ActionRunner;
   readonly #deliveries: Deliveries;
-  readonly #params = new Map<string, Readonly<Record<string, unknown>>>();
+  readonly #ledger: Ledger;
+  readonly #timers: Timers;
+  readonly #quiet: Quiet;
+  readonly #params = new Params();
   #definition: SwarmDefinition;
   #rules: SwarmRules;
   #phase: Phase = "open";
-  #quiet: (() => void) | undefined;
 
   constructor(parts: RuntimeParts) {
     this.limits = { ...DEFAULT_RUNTIME_LIMITS, ...parts.limits };
@@ -180,8 +128,22 @@ export class Runtime implements Core {
       memory: parts.memory ?? parts.store.memory,
     });
     this.#deliveries = new Deliveries(this, parts.carriers ?? []);
+    this.#timers = new Timers(this);
+    this.#quiet = new Quiet(this.clock, () => this.#shelf.tasks());
+    this.#ledger = new Ledger({
+      store: parts.store,
+      bus: parts.bus,
+      clock: parts.clock,
+      ids: parts.ids,
+      shelf: this.#shelf,
+      heads: this.#heads,
+      rules: () => this.#rules,
+      carriedRows: (task, entries) => this.#deliveries.rowsFor(task, entries),
+      act: (task, entries) => this.#act(task, entries),
+      lose: (task, error) => this.#lose(task, error),
+    });
     this.remote = new RemoteMailboxes({
-      apply: (task, command) => this.#applyAndWait(task, command),
+      apply: (task, command) => this.#ledger.applyOrThrow(task, command).promise,
       task: (key) => this.#shelf.get(key),
       tools: (agent) => this.#equipment.agent(agent)?.tools ?? [],
       isRemote: (agent) => this.#rules.agents.get(agent)?.remote === true,
@@ -220,16 +182,11 @@ export class Runtime implements Core {
 
   /** Values for the agents and actions of an instance. Held in memory only. */
   setParams(instance: InstanceId, params: Readonly<Record<string, unknown>>): void {
-    const key = instanceKey(instance);
-    this.#params.delete(key);
-    this.#params.set(key, params);
-    if (this.#params.size <= MOST_PARAMS) return;
-    const [oldest] = this.#params.keys();
-    if (oldest !== undefined) this.#params.delete(oldest);
+    this.#params.set(instance, params);
   }
 
   paramsOf(instance: InstanceId): Readonly<Record<string, unknown>> {
-    return this.#params.get(instanceKey(instance)) ?? NO_PARAMS;
+    return this.#params.of(instance);
   }
 
   /** Replaces the swarm. Running tasks go on with what is there now (decisions B17). */
@@ -282,44 +239,27 @@ export class Runtime implements Core {
         `task '${task.state.taskId}' exists and does not run in manual mode`,
       );
     }
-    if (task.state.status !== "running") this.#heads.assertRoom(instance);
-    const { message, to, remote } = messageFromPerson(
-      this.#rules,
-      instance,
-      task.state.taskId,
-      input,
-      this.#moment(),
-      {
-        entrypoint: task.state.entrypoint,
-      },
-    );
-    const outcome = this.waiters.wait(task.key, message.id);
-    const at = this.#nextPlace(task, message.id);
-    const { promise, number } = this.#applyOrThrow(
+    const { state } = task;
+    if (state.status !== "running") this.#heads.assertRoom(instance);
+    const moment = this.#ledger.moment();
+    const { entrypoint } = state;
+    const { message, to, remote } = messageFromPerson(this.#rules, instance, state.taskId, input, moment, {
+      entrypoint,
+    });
+    const { resumeFrom, maxSteps } = input;
+    return this.#applyAndWait(
       task,
+      message.id,
       {
         type: "post",
         message,
         to,
         remote,
-        ...(input.resumeFrom !== undefined && { resumeFrom: input.resumeFrom }),
-        ...(input.maxSteps !== undefined && { maxSteps: input.maxSteps }),
+        ...(resumeFrom !== undefined && { resumeFrom }),
+        ...(maxSteps !== undefined && { maxSteps }),
       },
-      outcome.forget,
-      rowsFor(input.rows, at),
+      input.rows,
     );
-    await promise.catch((error: unknown) => {
-      outcome.forget();
-      throw error;
-    });
-    return {
-      key: task.key,
-      taskId: task.state.taskId,
-      messageId: message.id,
-      number,
-      opened: false,
-      outcome: outcome.promise,
-    };
   }
 
   /**
@@ -342,32 +282,22 @@ export class Runtime implements Core {
       throw new RuntimeError("owner_mismatch", `task '${taskId}' belongs to another owner than '${owner}'`);
     }
     if (resumes && found.state.status !== "running") this.#heads.assertRoom(instance);
-    const at = this.#nextPlace(found, message.id);
-    const { promise, number } = this.#applyOrThrow(
-      found,
-      { type: "post", message, to, contributors, resumes },
-      undefined,
-      rowsFor(input.rows, at),
-    );
+    const at = nextPlace(found, message.id);
+    const command: Command = { type: "post", message, to, contributors, resumes };
+    const { promise, number } = this.#ledger.applyOrThrow(found, command, rowsFor(input.rows, at));
     await promise;
     return { ...at, number, opened: false };
   }
 
   async #adoptForeign(input: ReceiveInput): Promise<PostedAt & { readonly opened: boolean }> {
     const { instance, taskId, owner, contributors, message, to } = input;
-    this.#heads.assertRoom(instance);
-    const rules = this.#rules;
+    const { swarm, entrypoint } = this.#rules;
     const key = this.#ids.ordered();
-    const { swarm, entrypoint } = rules;
     const task = { key, instance, taskId, swarm, owner, contributors, entrypoint };
-    const decision = openTask({ type: "open", task, message, to }, rules, this.#moment());
-    if (!decision.ok) throw refused(decision.refusal);
-    const live = new LiveTask(decision.state, decision.state.status, 0);
-    this.#shelf.add(live);
-    this.#heads.count(instance, 1);
-    const at: PostedAt = { key, taskId, messageId: message.id, number: 2 };
-    const row = this.#rowOf(live, titleOf({ body: message.message.body }));
-    await this.#commit(live, decision.entries, [row, ...(rowsFor(input.rows, at) ?? [])]);
+    const at: PostedAt = { key, taskId, messageId: message.id, number: FIRST_MESSAGE };
+    const title = titleOf(message.message.body);
+    const moment = this.#ledger.moment();
+    await this.#ledger.open({ type: "open", task, message, to }, moment, title, rowsFor(input.rows, at));
     return { ...at, opened: true };
   }
 
@@ -380,19 +310,7 @@ export class Runtime implements Core {
   ): Promise<Posted> {
     this.#assertOpen();
     const task = await this.#require(instance, taskId);
-    const messageId = this.#ids.uuid();
-    const outcome = this.waiters.wait(task.key, messageId);
-    const { promise, number } = this.#applyOrThrow(
-      task,
-      { type: "answer_breakpoint", ...answer },
-      outcome.forget,
-      rowsFor(rows, this.#nextPlace(task, messageId)),
-    );
-    await promise.catch((error: unknown) => {
-      outcome.forget();
-      throw error;
-    });
-    return { key: task.key, taskId, messageId, number, opened: false, outcome: outcome.promise };
+    return this.#applyAndWait(task, this.#ids.uuid(), { type: "answer_breakpoint", ...answer }, rows);
   }
 
   /** Decisions B14. @throws RuntimeError `already_ended` */
@@ -400,7 +318,7 @@ export class Runtime implements Core {
     this.#assertOpen();
     const task = await this.#shelf.get(key);
     if (task === undefined) throw unknownTask(key);
-    await this.#applyOrThrow(task, { type: "cancel", by }, undefined, rows).promise;
+    await this.#ledger.applyOrThrow(task, { type: "cancel", by }, rows).promise;
   }
 
   /** One step of a task in manual mode; resolves when the step is durable and about to run. */
@@ -413,7 +331,8 @@ export class Runtime implements Core {
   ): Promise<{ key: JournalKey; number: number }> {
     this.#assertOpen();
     const task = await this.#require(instance, taskId);
-    const { promise, number } = this.#applyOrThrow(task, { type: "manual_step", agent, payload, reply });
+    const step: Command = { type: "manual_step", agent, payload, reply };
+    const { promise, number } = this.#ledger.applyOrThrow(task, step);
     await promise;
     return { key: task.key, number };
   }
@@ -423,7 +342,7 @@ export class Runtime implements Core {
     this.#assertOpen();
     const task = await this.#shelf.get(key);
     if (task === undefined) throw unknownTask(key);
-    await this.#applyOrThrow(task, command, undefined, rows).promise;
+    await this.#ledger.applyOrThrow(task, command, rows).promise;
   }
 
   /**
@@ -468,7 +387,7 @@ export class Runtime implements Core {
     const task = this.#shelf.current(found);
     task.holds++;
     try {
-      while (task.uncommitted > 0 && !task.lost) await this.#committed(task);
+      while (task.uncommitted > 0 && !task.lost) await this.#ledger.committed(task);
       return reader(task.state);
     } finally {
       task.holds--;
@@ -506,9 +425,9 @@ export class Runtime implements Core {
     this.#phase = "closing";
     this.#scheduler.stop();
     this.remote.close();
-    await this.#quietWithin(grace);
+    await this.#quiet.within(grace);
     for (const task of this.#shelf.tasks()) stopAll(task, "shutdown");
-    await this.#quietWithin(grace);
+    await this.#quiet.within(grace);
     this.#phase = "closed";
     for (const task of this.#shelf.tasks()) task.cancelTimers();
     this.waiters.failAll(
@@ -517,7 +436,7 @@ export class Runtime implements Core {
   }
 
   apply(task: LiveTask, command: Command, onCommitted?: () => void): boolean {
-    return this.#apply(task, command, [], onCommitted).decision.ok;
+    return this.#ledger.apply(task, command, undefined, onCommitted).decision.ok;
   }
 
   settle(task: LiveTask): void {
@@ -527,152 +446,56 @@ export class Runtime implements Core {
     this.#shelf.rest(task);
   }
 
-  #open(instance: InstanceId, input: PostInput): Promise<Posted> {
-    this.#heads.assertRoom(instance);
-    const rules = this.#rules;
+  async #open(instance: InstanceId, input: PostInput): Promise<Posted> {
+    const { swarm } = this.#rules;
+    const { maxSteps } = input;
     const taskId = input.taskId === undefined ? this.#ids.ordered() : checkedTaskId(input.taskId);
     const key = this.#ids.ordered();
-    const moment = this.#moment();
-    const { message, to, remote, entrypoint } = messageFromPerson(rules, instance, taskId, input, moment);
-    const owner = formatTaskContributor({ role: instance.role, id: instance.id, swarm: rules.swarm });
-    const decision = openTask(
-      {
-        type: "open",
-        task: {
-          key,
-          instance,
-          taskId,
-          swarm: rules.swarm,
-          owner,
-          contributors: [owner],
-          entrypoint,
-          ...(input.maxSteps !== undefined && { maxSteps: input.maxSteps }),
-          ...(input.manual === true && { manual: true as const }),
-        },
-        message,
-        to,
-        remote,
-      },
-      rules,
+    const moment = this.#ledger.moment();
+    const { message, to, remote, entrypoint } = messageFromPerson(
+      this.#rules,
+      instance,
+      taskId,
+      input,
       moment,
     );
-    if (!decision.ok) return Promise.reject(refused(decision.refusal));
-    const task = new LiveTask(decision.state, decision.state.status, 0);
-    this.#shelf.add(task);
-    this.#heads.count(instance, 1);
-    const outcome = this.waiters.wait(key, message.id);
-    const row = this.#rowOf(task, titleOf(input));
-    const at: PostedAt = { key, taskId, messageId: message.id, number: 2 };
-    const committed = this.#commit(task, decision.entries, [row, ...(rowsFor(input.rows, at) ?? [])]);
-    return committed.then(
-      () => ({ ...at, opened: true, outcome: outcome.promise }),
-      (error: unknown) => {
-        outcome.forget();
-        throw error;
-      },
-    );
-  }
-
-  /** Decides and sends the entries on their way. The promise resolves when they are durable and acted on. */
-  #apply(
-    task: LiveTask,
-    command: Command,
-    rows: readonly RowWrite[] = [],
-    onCommitted?: () => void,
-  ): { decision: Decision; promise: Promise<void> } {
-    if (task.lost) return { decision: LOST, promise: Promise.resolve() };
-    const before = task.state.status;
-    const decision = this.#decide(task, command);
-    if (!decision.ok || decision.entries.length === 0) {
-      onCommitted?.();
-      return { decision, promise: Promise.resolve() };
-    }
-    const { status } = task.state;
-    if (before !== status) {
-      if (before === "running") this.#heads.count(task.state.instance, -1);
-      else if (status === "running") this.#heads.count(task.state.instance, 1);
-    }
-    const changed = task.storedStatus !== status;
-    const all = changed ? [this.#rowOf(task), ...rows] : rows;
-    if (changed) task.storedStatus = status;
-    const promise = this.#commit(task, decision.entries, all, onCommitted);
-    promise.catch(() => {});
-    return { decision, promise };
-  }
-
-  /** A mistake in the engine must not leave half a decision behind: the picture is thrown away with it. */
-  #decide(task: LiveTask, command: Command): Decision {
+    const owner = formatTaskContributor({ role: instance.role, id: instance.id, swarm });
+    const contributors = [owner];
+    const header = { key, instance, taskId, swarm, owner, contributors, entrypoint };
+    const limited = maxSteps === undefined ? header : { ...header, maxSteps };
+    const task = input.manual === true ? { ...limited, manual: true as const } : limited;
+    const messageId = message.id;
+    const outcome = this.waiters.wait(key, messageId);
+    const at: PostedAt = { key, taskId, messageId, number: FIRST_MESSAGE };
     try {
-      return decide(task.state, command, this.#rules, this.#moment());
+      const command = { type: "open" as const, task, message, to, remote };
+      await this.#ledger.open(command, moment, titleOf(input.body), rowsFor(input.rows, at));
     } catch (error) {
-      this.#lose(task, error);
-      return LOST;
+      outcome.forget();
+      throw error;
     }
+    return { key, taskId, messageId, number: FIRST_MESSAGE, opened: true, outcome: outcome.promise };
   }
 
-  #applyOrThrow(
-    found: LiveTask,
-    command: Command,
-    onRefusal?: () => void,
-    rows?: readonly RowWrite[],
-  ): { promise: Promise<void>; number: number } {
-    const task = this.#shelf.current(found);
-    if (task.lost) throw beingReadAgain();
-    const number = task.state.number + 1;
-    const { decision, promise } = this.#apply(task, command, rows);
-    if (!decision.ok) {
-      onRefusal?.();
-      this.#shelf.rest(task);
-      throw decision === LOST ? beingReadAgain() : refused(decision.refusal);
-    }
-    return { promise, number };
-  }
-
-  /** Where the next thing posted to a task will stand: a message is the first entry of what follows from it. */
-  #nextPlace(task: LiveTask, messageId: string): PostedAt {
-    return { key: task.key, taskId: task.state.taskId, messageId, number: task.state.number + 1 };
-  }
-
-  async #applyAndWait(task: LiveTask, command: Command): Promise<void> {
-    await this.#applyOrThrow(task, command).promise;
-  }
-
-  #commit(
+  /** Puts something into a task that is there, for somebody who waits for what becomes of it. */
+  async #applyAndWait(
     task: LiveTask,
-    entries: readonly Entry[],
-    rows: readonly RowWrite[],
-    onCommitted?: () => void,
-  ): Promise<void> {
-    task.uncommitted++;
-    this.#shelf.wake(task);
-    const expected = task.state.number - entries.length;
-    const append = { journal: task.key, expected, count: entries.length, data: JSON.stringify(entries) };
-    const carried = this.#deliveries.rowsFor(task, entries);
-    const all = carried.length === 0 ? rows : [...rows, ...carried];
-    const batch = all.length === 0 ? { appends: [append] } : { appends: [append], rows: all };
-    return this.#store.commit(batch).then(
-      () => {
-        task.uncommitted--;
-        this.#publish(task, entries, expected + 1);
-        if (task.lost) return;
-        task.committed = expected + entries.length;
-        onCommitted?.();
-        this.#act(task, entries);
-      },
-      (error: unknown) => {
-        task.uncommitted--;
-        this.#lose(task, error);
-        onCommitted?.();
-        throw error instanceof StaleAppendError || !(error instanceof Error) ? notWritten(error) : error;
-      },
-    );
-  }
-
-  /** What is durable is told, whatever has become of our picture of the task since. */
-  #publish(task: LiveTask, entries: readonly Entry[], first: number): void {
-    const note: CommitNote = { key: task.key, first, entries };
-    this.bus.publish(taskChannel(task.key), note);
-    this.bus.publish(ALL_TASKS_CHANNEL, note);
+    messageId: string,
+    command: Command,
+    rows: RowsFor | undefined,
+  ): Promise<Posted> {
+    const { key } = task;
+    const outcome = this.waiters.wait(key, messageId);
+    try {
+      const committed = rowsFor(rows, nextPlace(task, messageId));
+      const { promise, number } = this.#ledger.applyOrThrow(task, command, committed);
+      await promise;
+      const { taskId } = task.state;
+      return { key, taskId, messageId, number, opened: false, outcome: outcome.promise };
+    } catch (error) {
+      outcome.forget();
+      throw error;
+    }
   }
 
   #act(task: LiveTask, entries: readonly Entry[]): void {
@@ -703,7 +526,7 @@ export class Runtime implements Core {
         case "resumed":
           // What starts from here on was not under way when the process started.
           task.recoveredUpTo = 0;
-          this.#setDeadline(task);
+          this.#timers.setDeadline(task);
           break;
         default:
           break;
@@ -711,7 +534,7 @@ export class Runtime implements Core {
     }
     this.#freeSlots(task);
     this.#shelf.snapshotIfLong(task);
-    this.#watchReplies(task);
+    this.#timers.watchReplies(task);
     if (task.state.status === "running") {
       this.remote.offer(task);
       this.#scheduler.offer(task);
@@ -726,7 +549,7 @@ export class Runtime implements Core {
       this.#scheduler.free(task, agent);
     }
     this.#probation.check(task);
-    if (this.#quiet !== undefined) this.#checkQuiet();
+    this.#quiet.check();
   }
 
   /** A task was read from the store: what was going on in it goes on. */
@@ -742,8 +565,8 @@ export class Runtime implements Core {
     this.apply(task, { type: "redefine" });
     this.#actions.takeUp(task);
     this.#deliveries.takeUp(task);
-    this.#setDeadline(task);
-    this.#watchReplies(task);
+    this.#timers.setDeadline(task);
+    this.#timers.watchReplies(task);
     if (task.state.status !== "running") return;
     this.remote.offer(task);
     this.#scheduler.offer(task);
@@ -759,7 +582,7 @@ export class Runtime implements Core {
     this.#probation.check(task);
     if (task.state.status === "running") this.#heads.count(task.state.instance, -1);
     this.#shelf.forget(task);
-    if (this.#quiet !== undefined) this.#checkQuiet();
+    this.#quiet.check();
     this.report({
       code: "commit_failed",
       message: `the task is read again after a failed commit: ${describe(error)}`,
@@ -780,108 +603,15 @@ export class Runtime implements Core {
     return task;
   }
 
-  /** Decisions E6: wakes the task when an answer of another swarm is overdue. */
-  #watchReplies(task: LiveTask): void {
-    const { state } = task;
-    const due = state.status === "running" ? nextReplyDue(state, this.limits.replyTime) : undefined;
-    if (due === task.replyDue) return;
-    task.cancelReply?.();
-    task.cancelReply = undefined;
-    task.replyDue = due;
-    if (due === undefined) return;
-    task.cancelReply = this.clock.after(Math.max(0, due - this.clock.now()), () => {
-      task.replyDue = undefined;
-      if (this.phase !== "open") return;
-      this.apply(task, { type: "reply_time" });
-      // A timer may fire a moment before the clock says so; then nothing was overdue, and the watch goes on.
-      this.#watchReplies(task);
-    });
-  }
-
-  #setDeadline(task: LiveTask): void {
-    task.cancelDeadline?.();
-    task.cancelDeadline = undefined;
-    const { deadline } = task.state;
-    if (deadline === undefined) return;
-    task.cancelDeadline = this.clock.after(Math.max(0, deadline - this.clock.now()), () => {
-      if (task.state.deadline === deadline) this.apply(task, { type: "time_limit" });
-    });
-  }
-
-  async #committed(task: LiveTask): Promise<void> {
-    // Batches take effect in the order of the calls: an empty one is done when everything before it is.
-    await this.#store.commit({ appends: [] });
-    if (task.uncommitted > 0) await new Promise<void>((resolve) => setImmediate(resolve));
-  }
-
-  /** Most moments share their millisecond with others, and formatting one costs as much as deciding. */
-  #moment(): Moment {
-    const at = this.clock.now();
-    if (at !== this.#lastMoment.at) {
-      this.#lastMoment = { at, timestamp: new Date(at).toISOString(), id: this.#newId };
-    }
-    return this.#lastMoment;
-  }
-
-  readonly #newId = (): string => this.#ids.uuid();
-  #lastMoment: Moment = { at: -1, timestamp: "", id: this.#newId };
-
-  #rowOf(task: LiveTask, title?: string): TaskPut {
-    const { state } = task;
-    return {
-      kind: "task.put",
-      row: {
-        key: state.key,
-        instance: state.instance,
-        taskId: state.taskId,
-        owner: state.owner,
-        status: state.status,
-        ...(title !== undefined && { title }),
-        createdAt: state.createdAt,
-        updatedAt: state.updatedAt,
-      },
-    };
-  }
-
   #assertOpen(): void {
     if (this.#phase !== "open") throw new RuntimeError("closed", "the mailroom is closing");
   }
-
-  async #quietWithin(ms: number): Promise<void> {
-    if (this.#isQuiet()) return;
-    await new Promise<void>((resolve) => {
-      const cancel = this.clock.after(ms, () => {
-        this.#quiet = undefined;
-        resolve();
-      });
-      this.#quiet = () => {
-        cancel();
-        resolve();
-      };
-    });
-  }
-
-  #checkQuiet(): void {
-    if (!this.#isQuiet()) return;
-    const quiet = this.#quiet;
-    this.#quiet = undefined;
-    quiet?.();
-  }
-
-  #isQuiet(): boolean {
-    for (const task of this.#shelf.tasks()) {
-      if (task.turns.size > 0 || task.actions.size > 0 || task.uncommitted > 0) return false;
-    }
-    return true;
-  }
 }
 
-const NO_PARAMS: Readonly<Record<string, unknown>> = {};
-
-const LOST: Decision = {
-  ok: false,
-  refusal: { code: "stale_turn", message: "the task is being read again" },
-};
+/** Where the next thing posted to a task will stand: a message is the first entry of what follows from it. */
+function nextPlace({ key, state }: LiveTask, messageId: string): PostedAt {
+  return { key, taskId: state.taskId, messageId, number: state.number + 1 };
+}
 
 function interrupt(task: LiveTask, agents: readonly string[]): void {
   for (const agent of agents) task.turns.get(agent)?.stopper.stop("interrupt");
@@ -890,25 +620,4 @@ function interrupt(task: LiveTask, agents: readonly string[]): void {
 function stopAll(task: LiveTask, reason: StopReason): void {
   for (const turn of task.turns.values()) turn.stopper.stop(reason);
   for (const action of task.actions.values()) action.stopper.stop(reason);
-}
-
-function notWritten(cause: unknown): RuntimeError {
-  return new RuntimeError("store_failure", `the task could not be written: ${describe(cause)}`, { cause });
-}
-
-function beingReadAgain(): RuntimeError {
-  return new RuntimeError("store_failure", "the task is being read again; try once more");
-}
-
-function rowsFor(rows: RowsFor | undefined, at: PostedAt): readonly RowWrite[] | undefined {
-  return typeof rows === "function" ? rows(at) : rows;
-}
-
-function titleOf(input: PersonMessage): string {
-  const text = input.body.trim().replaceAll(/\s+/g, " ");
-  return text.length <= 80 ? text : `${text.slice(0, 79)}…`;
-}
-
-function unknownTask(taskId: string): RuntimeError {
-  return new RuntimeError("unknown_task", `there is no task '${taskId}'`);
 }

@@ -102,7 +102,7 @@ export class Scheduler {
   }
 
   #instanceOf(task: LiveTask): InstanceQueue {
-    const key = instanceKey(task);
+    const key = task.instanceKey;
     let instance = this.#instances.get(key);
     if (instance === undefined) {
       instance = { key, tasks: new Queue(), running: 0, queued: false };
@@ -110,11 +110,6 @@ export class Scheduler {
     }
     return instance;
   }
-}
-
-function instanceKey(task: LiveTask): string {
-  const { role, id } = task.state.instance;
-  return `${role}:${id}`;
 }
 
 /** First in, first out, without moving what is behind. */

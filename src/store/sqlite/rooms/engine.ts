@@ -59,8 +59,11 @@ function putTask({ db }: RoomContext): (write: TaskPut) => void {
     const { key, taskId, status, createdAt, updatedAt } = row;
     const { role, id } = row.instance;
     const title = row.title ?? null;
-    if (insert.run(key, role, id, taskId, row.owner, status, title, createdAt, updatedAt).changes > 0) return;
-    if (update.run(status, title, updatedAt, key, role, id, taskId).changes > 0) return;
+    const inserted = () =>
+      insert.run(key, role, id, taskId, row.owner, status, title, createdAt, updatedAt).changes > 0;
+    const updated = () => update.run(status, title, updatedAt, key, role, id, taskId).changes > 0;
+    // Only the opening of a task gives it a title, so what is likely is tried first.
+    if (title === null ? updated() || inserted() : inserted() || updated()) return;
     throw new RowConflictError(
       kind,
       `task id ${taskId} of ${role}:${id}, or key ${key}, belongs to another task`,

@@ -1,0 +1,26 @@
+/** Values for the agents and actions of an instance. Held in memory only: a credential must not be stored. */
+import type { InstanceId } from "../ports.js";
+import { instanceKey } from "./core.js";
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** Instances whose values are remembered; of more than that, those that were set longest ago are forgotten. */
+const MOST = 10_000;
+const NONE: Values = {};
+
+export class Params {
+  readonly #values = new Map<string, Values>();
+
+  set(instance: InstanceId, values: Values): void {
+    const key = instanceKey(instance);
+    this.#values.delete(key);
+    this.#values.set(key, values);
+    if (this.#values.size <= MOST) return;
+    const [oldest] = this.#values.keys();
+    if (oldest !== undefined) this.#values.delete(oldest);
+  }
+
+  of(instance: InstanceId): Values {
+    return this.#values.size === 0 ? NONE : (this.#values.get(instanceKey(instance)) ?? NONE);
+  }
+}
