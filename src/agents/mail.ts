@@ -42,7 +42,7 @@ export interface Mail extends Turn {
   resultOf(action: string | CallableAction<unknown>): ResultItem | undefined;
   /** What an agent answered to us in this round; the latest if it wrote several times. */
   answerFrom(agent: string): string | undefined;
-  /** Agents that we sent a request in this round and that have not answered yet. */
+  /** Agents that we sent a request in this round and that have neither answered nor failed. */
   readonly waitingFor: readonly string[];
   /** Whether this agent is offered a tool (an action of its own, `task_complete`, …) in this turn. */
   can(tool: string): boolean;

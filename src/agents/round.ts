@@ -8,7 +8,7 @@
 import type { HistoryItem, ResultItem, Turn } from "../engine/agent.js";
 import { normaliseAddress, parseAgentAddress } from "../mail/address.js";
 import type { MAILMessage } from "../mail/message.js";
-import { SYSTEM_SUBJECTS } from "../mail/subjects.js";
+import { FAILED_AGENT, SYSTEM_SUBJECTS } from "../mail/subjects.js";
 import { isMailToolName } from "../mail/tool-table.js";
 
 type MessageItem = Extract<HistoryItem, { kind: "message" }>;
@@ -91,7 +91,16 @@ export function answersOf(turn: Turn, round: Round): readonly { from: string; bo
   );
 }
 
-/** Whom the agent sent a request in this round without having an answer yet, in the order of asking. */
+/** Agents of which the system said in this round that they will not answer. */
+function failuresOf(round: Round): readonly string[] {
+  return round.items.flatMap((item) => {
+    if (item.kind !== "message" || !isFromSystem(item.message)) return [];
+    const failed = item.message.message.routing_info?.[FAILED_AGENT];
+    return typeof failed === "string" ? [failed] : [];
+  });
+}
+
+/** Whom the agent sent a request in this round and may still hear from, in the order of asking. */
 export function unanswered(turn: Turn, round: Round): readonly string[] {
   const refused = new Set(
     round.items.flatMap((item) => (item.kind === "result" && !item.ok ? [item.callId] : [])),
@@ -105,7 +114,8 @@ export function unanswered(turn: Turn, round: Round): readonly string[] {
         )
       : [],
   );
-  for (const { from } of answersOf(turn, round)) {
+  const settled = [...answersOf(turn, round).map(({ from }) => from), ...failuresOf(round)];
+  for (const from of settled) {
     const index = open.indexOf(from);
     if (index >= 0) open.splice(index, 1);
   }

@@ -354,9 +354,10 @@ function carried(draft: Draft, command: Extract<Command, { type: "carried" }>): 
   if (command.ok || isEndingNotice(out.message)) return;
   const { sender, subject } = out.message.message;
   const text = routerErrorText(command.swarm, subject, command.reason ?? "unknown reason");
-  const requestId = out.message.msg_type === "request" ? out.message.message.request_id : undefined;
-  if (sender.address_type === "agent") draft.tell(sender, text, requestId);
-  else if (sender.address_type !== "system") draft.trouble ??= { code: "undeliverable", reason: text.body };
+  const request = out.message.msg_type === "request" ? out.message.message : undefined;
+  if (sender.address_type === "agent") {
+    draft.tell(sender, text, request?.request_id, request?.recipient.address);
+  } else if (sender.address_type !== "system") draft.trouble ??= { code: "undeliverable", reason: text.body };
 }
 
 function manualStep(draft: Draft, command: Extract<Command, { type: "manual_step" }>): Refusal | undefined {

@@ -386,6 +386,8 @@ function resume(state: TaskState, entry: Extract<Entry, { t: "resumed" }>): void
   for (const agent of state.agents.values()) {
     agent.errors = 0;
     agent.recoveries = 0;
+    if (agent.mailbox.some(isOfLastRound))
+      agent.mailbox = agent.mailbox.filter((mail) => !isOfLastRound(mail));
     if (agent.mailbox.every((mail) => isFromPerson(mail.message))) continue;
     const waiting = agent.mailbox;
     agent.mailbox = [];
@@ -397,6 +399,15 @@ function resume(state: TaskState, entry: Extract<Entry, { t: "resumed" }>): void
       enqueue(agent.mailbox, mail);
     }
   }
+}
+
+/** That nothing happened any more, or that the steps were used up, is not true of the round that begins. */
+function isOfLastRound({ message }: Mail): boolean {
+  const { subject } = message.message;
+  return (
+    senderOf(message).address_type === "system" &&
+    (subject === SYSTEM_SUBJECTS.taskIdle || subject === SYSTEM_SUBJECTS.maximumStepsReached)
+  );
 }
 
 function addContributors(state: TaskState, contributors: readonly string[]): void {

@@ -69,6 +69,39 @@ describe("Mailroom", () => {
     await second.close();
   });
 
+  it("an agent that gathers answers is not left waiting for one that failed", async () => {
+    const desk = defineSwarm({
+      name: "desk",
+      agents: [
+        defineAgent({
+          name: "boss",
+          enableEntrypoint: true,
+          canCompleteTasks: true,
+          commTargets: ["ann", "bob"],
+          run: (mail) => {
+            if (mail.fromType === "user")
+              for (const { address } of mail.peers) mail.request(address, "Count", "?");
+            else if (mail.waitingFor.length > 0) mail.await();
+            else mail.complete(`ann: ${mail.answerFrom("ann")}, bob: ${mail.answerFrom("bob") ?? "failed"}`);
+          },
+        }),
+        defineAgent({ name: "ann", commTargets: ["boss"], run: (mail) => mail.reply("three") }),
+        defineAgent({
+          name: "bob",
+          commTargets: ["boss"],
+          run: () => {
+            throw new Error("cannot count");
+          },
+        }),
+      ],
+    });
+    const mailroom = await Mailroom.open({ swarm: desk, data: false });
+    expect(await mailroom.user("ulla").ask("how many?")).toMatchObject({
+      response: "ann: three, bob: failed",
+    });
+    await mailroom.close();
+  });
+
   it("keeps nothing on disk when told so", async () => {
     const mailroom = await Mailroom.open({ swarm: echo(), data: false });
     expect((await mailroom.user("ann").ask("hello")).status).toBe("completed");

@@ -74,6 +74,7 @@ interface SystemParts extends Common {
 export interface SystemResponseParts extends SystemParts {
   readonly recipient: MAILAddress;
   readonly requestId?: string;
+  readonly routingInfo?: Readonly<Record<string, unknown>>;
 }
 
 export interface SystemBroadcastParts extends SystemParts {
@@ -158,21 +159,18 @@ export function buildComplete(parts: CompleteParts): MAILMessageOf<"broadcast_co
 
 /** MAIL: Error Handling, Runtime 1. A word of the system to the agent that is concerned. */
 export function buildSystemResponse(parts: SystemResponseParts): MAILMessageOf<"response"> {
-  return {
-    id: parts.id,
-    timestamp: parts.timestamp,
-    message: {
-      task_id: parts.taskId,
-      request_id: parts.requestId ?? parts.id,
-      sender: createSystemAddress(parts.swarm),
-      recipient: parts.recipient,
-      subject: parts.subject,
-      body: parts.body,
-      sender_swarm: parts.swarm,
-      recipient_swarm: parts.swarm,
-    },
-    msg_type: "response",
+  const message: Mutable<MAILResponse> = {
+    task_id: parts.taskId,
+    request_id: parts.requestId ?? parts.id,
+    sender: createSystemAddress(parts.swarm),
+    recipient: parts.recipient,
+    subject: parts.subject,
+    body: parts.body,
+    sender_swarm: parts.swarm,
+    recipient_swarm: parts.swarm,
   };
+  if (parts.routingInfo !== undefined) message.routing_info = parts.routingInfo;
+  return { id: parts.id, timestamp: parts.timestamp, message, msg_type: "response" };
 }
 
 /** MAIL: Error Handling, Runtime 2. A word of the system to several agents, or to all. */

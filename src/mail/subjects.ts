@@ -24,6 +24,9 @@ export const SYSTEM_SUBJECTS = {
   manualStep: "::manual_step::",
 } as const;
 
+/** In the routing info of a notice of the system: the agent from which no answer will come. */
+export const FAILED_AGENT = "failed_agent";
+
 export type SystemSubject = (typeof SYSTEM_SUBJECTS)[keyof typeof SYSTEM_SUBJECTS];
 
 /** Whether a subject has the form that is the system's own. */

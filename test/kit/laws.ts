@@ -98,15 +98,25 @@ function isToAll(entry: Extract<Entry, { t: "sent" }>): boolean {
   return msg_type === "broadcast" && message.recipients.some(({ address }) => address === "all");
 }
 
-/** Where each message to each agent is: in the mailbox, taken by exactly one turn, or dropped by a cancellation. */
+/**
+ * Where each message to each agent is: in the mailbox, taken by exactly one turn, or dropped by a cancellation. What
+ * the system said about the state of a round ends with that round.
+ */
 export class Ledger {
   readonly #waiting = new Set<string>();
+  readonly #ofThisRound = new Set<string>();
   #number = 0;
 
   add(entries: readonly Entry[]): void {
     for (const entry of entries) {
       this.#number++;
-      if (entry.t === "sent") for (const name of entry.to) this.#waiting.add(`${name} ${this.#number}`);
+      if (entry.t === "sent") {
+        for (const name of entry.to) {
+          this.#waiting.add(`${name} ${this.#number}`);
+          if (isAboutTheRound(entry)) this.#ofThisRound.add(`${name} ${this.#number}`);
+        }
+      }
+      if (entry.t === "resumed") for (const mail of this.#ofThisRound) this.#waiting.delete(mail);
       if (entry.t === "cancelled") this.#waiting.clear();
       if (entry.t !== "turn" && entry.t !== "turn_failed") continue;
       for (const number of entry.took) {
@@ -125,6 +135,14 @@ export class Ledger {
       () => `sent and not taken: ${[...this.#waiting].join()}; in mailboxes: ${inMailboxes.join()}`,
     );
   }
+}
+
+function isAboutTheRound({ message }: Sent): boolean {
+  const { sender, subject } = message.message;
+  return (
+    sender.address_type === "system" &&
+    (subject === "::task_idle::" || subject === "::maximum_steps_reached::")
+  );
 }
 
 /** A round ends once: two endings have a resumption between them (a task may be paused by several agents). */

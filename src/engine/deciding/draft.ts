@@ -5,6 +5,7 @@
 import { createAgentAddress, normaliseAddress, parseAgentAddress } from "../../mail/address.js";
 import { buildSystemBroadcast, buildSystemComplete, buildSystemResponse } from "../../mail/build.js";
 import type { MAILAddress, MAILMessage } from "../../mail/message.js";
+import { FAILED_AGENT } from "../../mail/subjects.js";
 import type { Moment } from "../commands.js";
 import type { Entry, Sent } from "../entries.js";
 import { evolve } from "../evolve.js";
@@ -87,12 +88,16 @@ export class Draft {
     if (added.length > 0) this.emit({ t: "contributed", at: this.at, contributors: added });
   }
 
-  /** MAIL: Error Handling, Runtime 1: a system response to one address, local or remote. */
-  tell(address: MAILAddress, text: SystemText, requestId?: string): void {
+  /**
+   * MAIL: Error Handling, Runtime 1: a system response to one address, local or remote.
+   * @param failed the agent from which no answer to the request will come; the notice says so for programs too
+   */
+  tell(address: MAILAddress, text: SystemText, requestId?: string, failed?: string): void {
     const message = buildSystemResponse({
       ...this.#system(text),
       recipient: address,
       ...(requestId !== undefined && { requestId }),
+      ...(failed !== undefined && { routingInfo: { [FAILED_AGENT]: failed } }),
     });
     this.send(message, routesOf([address.address], this.rules));
   }

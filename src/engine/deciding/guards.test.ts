@@ -111,6 +111,17 @@ describe("the step limit", () => {
     task.post("do ask ann");
     expect(task.waiting("ann")).toEqual(["question: how many?"]);
   });
+
+  it("a notice that nobody took is not brought into the next round, of which it is not true", () => {
+    const task = new TestTask(office(), { maxSteps: 1, limits: { taskTime: 1_000 } });
+    task.turn("boss", ask("ann", "how many?"));
+    expect(task.waiting("boss")[0]).toMatch(/^::maximum_steps_reached::/);
+    task.at += 1_000;
+    task.do({ type: "time_limit" });
+    expect(task.state.error?.code).toBe("task_timeout");
+    task.post("take your time");
+    expect(task.waiting("boss")).toEqual(["task: take your time"]);
+  });
 });
 
 describe("the guard against repetition", () => {

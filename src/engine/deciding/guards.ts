@@ -34,7 +34,7 @@ function returnMailOfGoneAgents(draft: Draft): void {
     for (const { message, msg_type } of mails) {
       if (message.sender.address_type !== "agent") continue;
       const requestId = msg_type === "request" ? message.request_id : undefined;
-      draft.tell(message.sender, unknownAgentText(name), requestId);
+      draft.tell(message.sender, unknownAgentText(name), requestId, name);
     }
     if (mails.some(isFromPerson)) {
       fail(draft, "unknown_agent", `there is no agent '${name}' in this swarm any more`);

@@ -152,7 +152,7 @@ export function tellOfMissingReplies(draft: Draft): void {
     acceptedAt !== undefined && acceptedAt + replyTime <= draft.at;
   for (const { from, to, requestId } of state.outstanding.filter(isOverdue)) {
     const text = noAnswerText(to, replyTime);
-    if (rules.agents.has(from)) draft.tell(createAgentAddress(from), text, requestId);
+    if (rules.agents.has(from)) draft.tell(createAgentAddress(from), text, requestId, to);
     else draft.trouble ??= { code: "no_answer", reason: text.body };
   }
 }

@@ -181,7 +181,7 @@ export function failTurn(
     draft.trouble ??= { code, reason: `agent '${name}' failed: ${message}` };
     return;
   }
-  draft.tell(waiting.sender, agentErrorText(name, message), waiting.requestId);
+  draft.tell(waiting.sender, agentErrorText(name, message), waiting.requestId, name);
   const told = draft.state.agents.get(waiting.sender.address);
   if (told !== undefined && told.errors >= draft.rules.limits.errorsInARow) {
     draft.trouble ??= { code: "error_loop", reason: `agent '${name}' keeps failing: ${message}` };
