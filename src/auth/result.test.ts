@@ -50,7 +50,10 @@ describe("devAuthenticator", () => {
   });
 
   it("refuses what is not role:id, unknown roles, and ids of the mesh", async () => {
-    expect(await dev.authenticate("ann")).toMatchObject({ reason: "bad_format" });
+    expect(await dev.authenticate("ann")).toMatchObject({
+      reason: "bad_format",
+      detail: expect.stringContaining("'role:id', for example 'user:ann'"),
+    });
     expect(await dev.authenticate("king:ann")).toMatchObject({ reason: "unknown", detail: "invalid role" });
     expect(await dev.authenticate("user:mesh/lab/bob")).toMatchObject({ reason: "unknown" });
     expect(await dev.authenticate("user:")).toMatchObject({ ok: false });
