@@ -1,20 +1,17 @@
 /** The auth room: see README.md for what it promises. */
-export { chain } from "./chain.js";
 export { devAuthenticator } from "./dev.js";
 export { AuthError, type AuthErrorCode } from "./errors.js";
-export { type JwtAlgorithm, PUBLIC_ALGORITHMS, SECRET_ALGORITHMS } from "./jwt/algorithms.js";
-export { type JwtOptions, jwtAuthenticator } from "./jwt/authenticator.js";
+export type { JwtAlgorithm } from "./jwt/algorithms.js";
+export type { JwtOptions } from "./jwt/authenticator.js";
 export type { ClaimMapping } from "./jwt/claims.js";
 export type { JwtKey } from "./jwt/key.js";
 export {
-  checkPrincipalId,
   instanceOf,
   type Principal,
   type Provider,
   ROLES,
   type Role,
   type RoleCheck,
-  requireRole,
   roleOf,
 } from "./principal.js";
 export type { AuthTrouble, ReportTrouble } from "./report.js";
@@ -25,7 +22,7 @@ export {
   type AuthResult,
   authenticateHeader,
 } from "./result.js";
-export { type ServiceOptions, serviceAuthenticator } from "./service.js";
+export type { ServiceOptions } from "./service.js";
 export { type AuthParts, type AuthSettings, createAuthenticator, type JwtSettings } from "./setup.js";
 export type {
   AuthRowWrite,

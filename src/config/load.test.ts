@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AuthSettings } from "../auth/setup.js";
 import { ConfigError, type ConfigProblem } from "./errors.js";
 import { explainConfig, settingFlags } from "./explain.js";
-import { truth, whole } from "./kinds.js";
 import { describeSettings, loadConfig } from "./load.js";
 
 let directory: string;
@@ -269,35 +268,6 @@ describe("secrets", () => {
     write('[auth.jwt]\nsecret = "${ISSUER_SECRET}"\n');
     expect(load({ env: { ISSUER_SECRET: "open sesame" } }).settings.auth.jwt.secret).toBe("open sesame");
     expect(problemsOf(() => load())).toMatchObject([{ message: expect.stringContaining("ISSUER_SECRET") }]);
-  });
-});
-
-describe("rooms that come later", () => {
-  it("declare their settings in the same words, and are then held to them", () => {
-    const extended = (env: Record<string, string> = {}) =>
-      loadConfig({
-        env,
-        directory,
-        extend: (root) => ({
-          later: root.section("later", "The table.", (later) => ({
-            listen: later.optional("listen", { kind: whole({ max: 65_535 }), doc: "The port." }),
-            wake: later.setting("wake", { kind: truth, default: true, doc: "Whether." }),
-          })),
-        }),
-      });
-    write("[later]\nlisten = 9443\n");
-    const config = extended({ MAILROOM_LATER_WAKE: "no" });
-    expect(config.settings.later).toEqual({ listen: 9443, wake: false });
-    expect(config.settings.server.port).toBe(8000);
-    expect(config.reserved).toEqual({});
-    expect(explainConfig(config)).toContainEqual({
-      key: "later.wake",
-      value: "false",
-      source: "MAILROOM_LATER_WAKE",
-    });
-    write("[later]\nlisen = 9443\n");
-    expect(problemsOf(extended)).toMatchObject([{ key: "later.lisen", hint: "did you mean 'listen'?" }]);
-    expect(problemsOf(() => extended({ MAILROOM_LATER_WAK: "no" }))).toHaveLength(2);
   });
 });
 

@@ -8,8 +8,6 @@ export interface KnownNames {
   readonly rows: readonly Pick<SettingRow, "key" | "env">[];
   readonly sections: readonly Pick<SectionRow, "key">[];
   readonly aliases: readonly string[];
-  /** Tables that rooms not loaded here own. */
-  readonly reserved: readonly string[];
 }
 
 export function unknownKeys(file: ConfigFile, known: KnownNames): ConfigProblem[] {
@@ -22,10 +20,9 @@ export function unknownKeys(file: ConfigFile, known: KnownNames): ConfigProblem[
       const key = prefix + name;
       if (settings.has(key)) continue;
       const isTable = typeof value === "object" && value !== null && !Array.isArray(value);
-      const isReserved = prefix === "" && known.reserved.includes(name);
-      if (!sections.has(key) && !isReserved) problems.push(unknown(key));
+      if (!sections.has(key)) problems.push(unknown(key));
       else if (!isTable) problems.push({ key, ...placeOf(key), message: `${key} must be a table` });
-      else if (!isReserved) walk(value, `${key}.`);
+      else walk(value, `${key}.`);
     }
   };
 
@@ -35,7 +32,7 @@ export function unknownKeys(file: ConfigFile, known: KnownNames): ConfigProblem[
   };
 
   const unknown = (key: string): ConfigProblem => {
-    const hint = suggest(key, [...settings, ...sections, ...known.reserved]);
+    const hint = suggest(key, [...settings, ...sections]);
     return { key, ...placeOf(key), message: `unknown key '${key}'`, ...(hint === undefined ? {} : { hint }) };
   };
 
@@ -58,16 +55,15 @@ function suggest(key: string, all: readonly string[]): string | undefined {
   return didYouMean(name, neighbours);
 }
 
-/** `MAILROOM_…` variables that no setting has. What a reserved table will own is left alone. */
+/** `MAILROOM_…` variables that no setting has. */
 export function unknownVariables(
   env: Readonly<Record<string, string | undefined>>,
   known: KnownNames,
 ): ConfigProblem[] {
   const variables = new Set(known.rows.flatMap((row) => row.env));
-  const reserved = known.reserved.map((name) => `MAILROOM_${name.toUpperCase()}_`);
   return Object.keys(env)
     .filter((name) => name.startsWith("MAILROOM_") && env[name] !== "" && env[name] !== undefined)
-    .filter((name) => !variables.has(name) && !reserved.some((prefix) => name.startsWith(prefix)))
+    .filter((name) => !variables.has(name))
     .map((name) => {
       const near = variableOfKey(name, known) ?? nearest(name, variables);
       return {

@@ -1,16 +1,14 @@
 /** The HTTP room: see README.md for what it promises. */
-export { ERRORS, type ErrorBody, type ErrorCode, type ErrorRow, HttpError } from "./errors.js";
+export { type ErrorBody, type ErrorCode, type ErrorRow, HttpError } from "./errors.js";
 export { KEY_LIFE } from "./idempotency.js";
 export type { Mount, MountedCall } from "./mounts.js";
 export type { OpenApiDocument, Operation } from "./openapi.js";
-export {
-  type CorsOptions,
-  DEFAULT_HTTP_LIMITS,
-  type HttpLimits,
-  type ServerOptions,
-  type TlsFiles,
+export type {
+  CorsOptions,
+  HttpLimits,
+  ServerOptions,
+  TlsFiles,
 } from "./options.js";
-export { checkDevelopmentOrigin, isLoopback } from "./origin.js";
 export type { RawRequest, RawResponse, RawRoute } from "./raw-routes.js";
 export type { Registry, SwarmListing, SwarmRegistration } from "./registry.js";
 export { OUR_ADMINS, PUBLIC } from "./route.js";

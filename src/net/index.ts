@@ -1,5 +1,4 @@
 /** The way out: see README.md for what it promises. */
-export { AllowRuleError, parseAllowRule } from "./allow.js";
 export {
   type BackoffPolicy,
   backoffDelay,
@@ -18,7 +17,7 @@ export {
   type RequestOptions,
 } from "./client.js";
 export type { Resolve, ResolvedAddress } from "./connector.js";
-export { isTransient, NET_ERROR_CODES, NetError, type NetErrorCode } from "./errors.js";
+export { isTransient, NetError, type NetErrorCode } from "./errors.js";
 export { createFetch, type FetchOptions } from "./fetch.js";
 export { createGuard, type Guard, type GuardOptions, type Refusal } from "./guard.js";
 export type { TlsOptions } from "./tls.js";

@@ -9,7 +9,6 @@ export {
 } from "./dispatcher.js";
 export {
   enqueue,
-  FINAL_OUTCOMES,
   type FinalOutcome,
   type OutboxBegin,
   type OutboxEnqueue,

@@ -1,16 +1,12 @@
 /** The store room: see README.md for what it promises. */
 export { createLocalBus, type LocalBusOptions } from "./bus.js";
 export {
-  InvalidBatchError,
   type LockHolder,
   StoreBusyError,
-  StoreClosedError,
   StoreDirectoryError,
   StoreFailureError,
   StoreLockedError,
-  StoreVersionError,
 } from "./errors.js";
-export { acquireLock, type ProcessLock } from "./sqlite/lock.js";
 export {
   type Durability,
   openSqliteStore,

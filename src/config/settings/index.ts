@@ -37,6 +37,3 @@ export function declareSettings(root: Section) {
     client: root.section("client", "The commands that talk to a server.", clientSettings),
   };
 }
-
-/** Tables of rooms that declare their settings themselves (`loadConfig`'s `extend`); accepted as they are until then. */
-export const RESERVED_TABLES: readonly string[] = [];
