@@ -11,7 +11,6 @@ export {
   type Provider,
   ROLES,
   type Role,
-  type RoleCheck,
   roleOf,
 } from "./principal.js";
 export type { AuthTrouble, ReportTrouble } from "./report.js";

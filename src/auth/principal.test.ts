@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkPrincipalId, instanceOf, ROLES, requireRole } from "./principal.js";
+import { checkPrincipalId, instanceOf, ROLES } from "./principal.js";
 
 describe("instanceOf", () => {
   it("gives every caller the instance that owns its tasks, and a member none", () => {
@@ -7,17 +7,6 @@ describe("instanceOf", () => {
     expect(instanceOf({ role: "admin", id: "root" })).toEqual({ role: "admin", id: "root" });
     expect(instanceOf({ role: "agent", id: "beta" })).toEqual({ role: "swarm", id: "beta" });
     expect(instanceOf({ role: "member", id: "coder" })).toBeUndefined();
-  });
-});
-
-describe("requireRole", () => {
-  it("lets the allowed roles pass and says the reference's words to the others", () => {
-    expect(requireRole({ role: "user" }, ["user", "admin"])).toEqual({ ok: true });
-    expect(requireRole({ role: "agent" }, ["user", "admin"])).toEqual({
-      ok: false,
-      reason: "role",
-      detail: "invalid role",
-    });
   });
 });
 

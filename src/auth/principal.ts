@@ -66,13 +66,3 @@ export function instanceOf({ role, id }: Pick<Principal, "role" | "id">): Instan
       return role satisfies never;
   }
 }
-
-export type RoleCheck =
-  | { readonly ok: true }
-  | { readonly ok: false; readonly reason: "role"; readonly detail: "invalid role" };
-
-export function requireRole(principal: Pick<Principal, "role">, allowed: readonly Role[]): RoleCheck {
-  return allowed.includes(principal.role)
-    ? { ok: true }
-    : { ok: false, reason: "role", detail: "invalid role" };
-}

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { backoffDelay, parseRetryAfter, seededRandom } from "./backoff.js";
+import { seededRandom } from "../../test/kit/seeded.js";
+import { backoffDelay, parseRetryAfter } from "./backoff.js";
 
 const policy = { base: 1_000, factor: 2, cap: 60_000, jitter: 0.25 };
 
@@ -9,7 +10,7 @@ describe("backoff", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 10_000 }), fc.integer(), (failures, seed) => {
         const nominal = Math.min(60_000, 1_000 * 2 ** Math.min(failures - 1, 64));
-        const delay = backoffDelay(policy, failures, seededRandom(seed));
+        const delay = backoffDelay(policy, failures, seededRandom(seed).next);
         expect(delay).toBeGreaterThanOrEqual(Math.round(nominal * 0.75));
         expect(delay).toBeLessThanOrEqual(nominal);
       }),
@@ -18,7 +19,7 @@ describe("backoff", () => {
 
   it("repeats itself with the same seed and not with another", () => {
     const draw = (seed: number): number[] => {
-      const random = seededRandom(seed);
+      const random = seededRandom(seed).next;
       return Array.from({ length: 8 }, (_, index) => backoffDelay(policy, index + 1, random));
     };
     expect(draw(7)).toEqual(draw(7));

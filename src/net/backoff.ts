@@ -22,17 +22,6 @@ export function backoffDelay(policy: BackoffPolicy, failures: number, random: Ra
   return Math.round(nominal * (1 - policy.jitter * random()));
 }
 
-/** Mulberry32: the same seed gives the same numbers, for simulations and tests. Not for secrets. */
-export function seededRandom(seed: number): Random {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** Some servers send a point in time where seconds belong; no sane wait is this long. */
 const ABSOLUTE_FROM = 1_000_000_000;
 

@@ -5,7 +5,6 @@ export {
   DEFAULT_BACKOFF,
   parseRetryAfter,
   type Random,
-  seededRandom,
 } from "./backoff.js";
 export { type Admission, type CircuitOptions, Circuits } from "./circuit.js";
 export {

@@ -6,14 +6,14 @@ import { randomInt, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Entry } from "../../src/engine/entries.js";
 import { fold } from "../../src/engine/evolve.js";
-import { seededRandom } from "../../src/net/index.js";
 import { openSqliteStore } from "../../src/store/index.js";
+import { seededRandom } from "../kit/seeded.js";
 import { compileChild, freePort, ServerProcess, Wire } from "./processes.js";
 import { until } from "./until.js";
 
 const SEED = Number(process.env.CHAOS_SEED ?? randomInt(2 ** 31));
 const TASKS = Number(process.env.CHAOS_TASKS ?? 500);
-const random = seededRandom(SEED);
+const random = seededRandom(SEED).next;
 const between = (low: number, high: number) => low + random() * (high - low);
 
 const SETTINGS = {

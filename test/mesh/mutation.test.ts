@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULT_RATE_LIMITS } from "../../src/mesh/limits.js";
 import type { MeshMessage } from "../../src/mesh/message/types.js";
 import { signFields } from "../../src/mesh/signature.js";
-import { seededRandom } from "../../src/net/index.js";
+import { seededRandom } from "../kit/seeded.js";
 import { type Agent, Mesh } from "./harness.js";
 
 const SEED = 20_261_116;
 const ROUNDS = 10_500;
-const random = seededRandom(SEED);
+const random = seededRandom(SEED).next;
 const pick = <T>(items: readonly [T, ...T[]]): T => items[Math.floor(random() * items.length)] ?? items[0];
 
 let mesh: Mesh;
