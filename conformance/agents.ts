@@ -12,7 +12,7 @@ export const AGENT_REQUIREMENTS: readonly Requirement[] = [
     [
       "AGT-MODEL-01",
       "MUST",
-      "A model agent works with OpenAI Chat Completions, OpenAI Responses, Anthropic Messages and OpenAI-compatible servers, whole and streamed.",
+      "A model agent works with OpenAI Chat Completions, OpenAI Responses, Anthropic Messages, Google Gemini and OpenAI-compatible servers, whole and streamed.",
     ],
     ["AGT-MODEL-02", "MUST", "In a later round an agent has everything it remembers of the task."],
     [
@@ -52,6 +52,16 @@ export const AGENT_REQUIREMENTS: readonly Requirement[] = [
       "Swarm files of the reference make model agents, supervisors and action agents with its parameters.",
     ],
     ["AGT-MODEL-19", "ours", "Prices of the configuration hold for agents that have none of their own."],
+    [
+      "AGT-MODEL-20",
+      "ours",
+      "A model without credentials pauses the task with that reason; it goes on once they are there.",
+    ],
+    [
+      "AGT-MODEL-21",
+      "ours",
+      "The caller's token is held in memory only; without it the task waits for its owner.",
+    ],
   ]),
   ...chapter("MAIL reference, MCP actions: MCP servers as actions", [
     [
@@ -89,6 +99,7 @@ export const AGENT_REQUIREMENTS: readonly Requirement[] = [
       "'mailroom mcp' is a client of a running server, by the control socket or by URL and token.",
     ],
     ["AGT-MCP-05", "ours", "It starts a server in its own process only if there is none."],
+    ["AGT-MCP-06", "ours", "Pages of configured origins, and no others, can use MCP."],
   ]),
   ...chapter("Mailroom: Agent2Agent", [
     ["AGT-PEER-01", "ours", "The swarm publishes an agent card, and the official client gets answers."],
@@ -108,6 +119,8 @@ export const AGENT_REQUIREMENTS: readonly Requirement[] = [
     ["AGT-PEER-07", "ours", "An A2A agent may ask back in the same task."],
     ["AGT-PEER-08", "ours", "An A2A agent that cannot be reached, or fails, is told to the agent who wrote."],
     ["AGT-PEER-09", "ours", "The token of an A2A agent is sent to its configured place only."],
+    ["AGT-PEER-10", "ours", "An A2A message that is sent twice is one message, also after a restart."],
+    ["AGT-PEER-11", "ours", "A task stays in one context with an A2A agent, also after a restart."],
   ]),
   ...chapter("Mailroom: crashes", [
     [

@@ -8,6 +8,7 @@ export type {
   AgentAnswer,
   AgentFunction,
   HistoryItem,
+  HoldReason,
   OfferedTool,
   ResultItem,
   TaskFacts,
@@ -15,6 +16,7 @@ export type {
   Turn,
   Usage,
 } from "./engine/agent.js";
+export { TurnHeldError } from "./engine/agent.js";
 export type { Carriage, Carrier, OutgoingMail } from "./engine/carrier.js";
 export type { AgentDefinition, SwarmDefinition } from "./engine/definition.js";
 export type { Entry, EntryKind } from "./engine/entries.js";

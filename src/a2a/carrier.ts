@@ -6,14 +6,15 @@ import {
   DefaultAgentCardResolver,
   JsonRpcTransportFactory,
 } from "@a2a-js/sdk/client";
-import { LRUCache } from "lru-cache";
 import type { Carriage, Carrier, OutgoingMail } from "../engine/carrier.js";
-import type { Clock } from "../engine/ports.js";
+import { isEndingNotice } from "../engine/deciding/interswarm.js";
+import type { Clock, RowWrite } from "../engine/ports.js";
 import { type Runtime, RuntimeError } from "../engine/runtime/index.js";
 import { createAgentAddress, parseAgentAddress } from "../mail/address.js";
 import { buildResponse } from "../mail/build.js";
 import { recipientsOf } from "../mail/render.js";
 import { type Message, Role, type Task, TaskState } from "./sdk.js";
+import type { A2aStore, Thread, ThreadPut } from "./state.js";
 import { messageOf, textOf, textPart } from "./wire.js";
 
 export interface A2aPeer {
@@ -27,20 +28,13 @@ export interface A2aCarrierOptions {
   /** How they are reached: behind the outbound guard. */
   readonly fetch: typeof fetch;
   readonly clock: Clock;
+  readonly store: A2aStore;
   /** Milliseconds for an answer. Default: 15 minutes. */
   readonly replyTimeout?: number;
   /** Milliseconds between two looks at a task that the agent goes on with. Default: 2 seconds. */
   readonly pollEvery?: number;
 }
 
-/** Where a conversation with an agent stands. */
-interface Thread {
-  readonly contextId: string;
-  /** The agent's task, while it waits for more. */
-  readonly taskId: string;
-}
-
-const REMEMBERED = 10_000;
 const ANSWERED = new Set([TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_INPUT_REQUIRED]);
 const PENDING = new Set([
   TaskState.TASK_STATE_SUBMITTED,
@@ -51,7 +45,6 @@ const PENDING = new Set([
 export class A2aCarrier implements Carrier {
   readonly #options: A2aCarrierOptions;
   readonly #clients = new Map<string, Promise<Client>>();
-  readonly #threads = new LRUCache<string, Thread>({ max: REMEMBERED });
   readonly #stop = new AbortController();
   readonly #runtime = withResolvers<Runtime>();
 
@@ -69,13 +62,24 @@ export class A2aCarrier implements Carrier {
   }
 
   async send(mail: OutgoingMail): Promise<Carriage> {
+    // A2A knows no word for "our task has ended": to the agent it would be one more message, to be worked on or, worse,
+    // the answer to what it asked.
+    if (isEndingNotice(mail.message)) return { accepted: true };
     const runtime = await this.#runtime.promise;
     try {
       for (const address of addressed(mail)) {
         const answer = await this.#ask(mail, address);
-        if (answer === undefined) continue;
+        const thread: ThreadPut = {
+          kind: "a2a.thread.put",
+          task: mail.task.key,
+          address,
+          thread: answer.thread,
+        };
+        const delivered = answer.ok && expectsAnswer(mail);
+        // Together with the answer: otherwise a message that is sent again after a crash would be taken for the next one.
+        if (delivered && (await deliver(runtime, mail, address, answer, [thread]))) continue;
+        await this.#options.store.commit({ appends: [], rows: [thread] });
         if (!answer.ok) return { accepted: false, reason: answer.text };
-        if (expectsAnswer(mail)) await deliver(runtime, mail, address, answer);
       }
       return { accepted: true };
     } catch (error) {
@@ -91,15 +95,14 @@ export class A2aCarrier implements Carrier {
     this.#stop.abort();
   }
 
-  async #ask(mail: OutgoingMail, address: string): Promise<Answer | undefined> {
+  async #ask(mail: OutgoingMail, address: string): Promise<Answer> {
     const client = await this.#client(mail.swarm);
     const limit = new AbortController();
     const cancel = this.#options.clock.after(this.#options.replyTimeout ?? 900_000, () =>
       limit.abort(new Error("it did not answer in time")),
     );
     const signal = AbortSignal.any([this.#stop.signal, limit.signal]);
-    const place = `${mail.task.key}/${address}`;
-    const thread = this.#threads.get(place);
+    const thread = await this.#options.store.a2a.thread(mail.task.key, address);
     try {
       const message = messageOf({
         id: uuidFrom(`${mail.task.key}/${mail.message.id}/${address}`),
@@ -114,26 +117,10 @@ export class A2aCarrier implements Carrier {
         await this.#pause(signal);
         result = await client.getTask({ tenant: "", id: result.id, historyLength: 0 }, { signal });
       }
-      return this.#read(place, result);
+      return read(result);
     } finally {
       cancel();
     }
-  }
-
-  #read(place: string, result: Message | Task): Answer | undefined {
-    if (isMessage(result)) {
-      this.#threads.set(place, { contextId: result.contextId, taskId: "" });
-      return { id: result.messageId, ok: true, text: textOf(result.parts) };
-    }
-    const state = stateOf(result);
-    const waits = state === TaskState.TASK_STATE_INPUT_REQUIRED;
-    this.#threads.set(place, { contextId: result.contextId, taskId: waits ? result.id : "" });
-    const said = textOf(result.status?.message?.parts ?? []);
-    const made = textOf(result.artifacts.flatMap(({ parts }) => parts));
-    const text = made === "" || waits ? said : made;
-    return ANSWERED.has(state)
-      ? { id: result.id, ok: true, text }
-      : { id: result.id, ok: false, text: text === "" ? "the agent ended the task without an answer" : text };
   }
 
   #pause(signal: AbortSignal): Promise<void> {
@@ -168,13 +155,34 @@ export class A2aCarrier implements Carrier {
 }
 
 interface Answer {
-  readonly id: string;
+  readonly thread: Thread;
   readonly ok: boolean;
   readonly text: string;
 }
 
-/** Puts the agent's answer into the task; if that has ended meanwhile, it is too late for it. */
-async function deliver(runtime: Runtime, mail: OutgoingMail, from: string, answer: Answer): Promise<void> {
+function read(result: Message | Task): Answer {
+  if (isMessage(result)) {
+    return { thread: { contextId: result.contextId, taskId: "" }, ok: true, text: textOf(result.parts) };
+  }
+  const state = stateOf(result);
+  const waits = state === TaskState.TASK_STATE_INPUT_REQUIRED;
+  const thread = { contextId: result.contextId, taskId: waits ? result.id : "" };
+  const said = textOf(result.status?.message?.parts ?? []);
+  const made = textOf(result.artifacts.flatMap(({ parts }) => parts));
+  const text = made === "" || waits ? said : made;
+  return ANSWERED.has(state)
+    ? { thread, ok: true, text }
+    : { thread, ok: false, text: text === "" ? "the agent ended the task without an answer" : text };
+}
+
+/** Puts the agent's answer into the task. False if that has ended meanwhile: it is too late for it. */
+async function deliver(
+  runtime: Runtime,
+  mail: OutgoingMail,
+  from: string,
+  answer: Answer,
+  rows: readonly RowWrite[],
+): Promise<boolean> {
   const { message, id } = mail.message;
   const sender = message.sender.address;
   const response = buildResponse({
@@ -198,9 +206,12 @@ async function deliver(runtime: Runtime, mail: OutgoingMail, from: string, answe
       to: [sender],
       adopts: false,
       resumes: false,
+      rows,
     });
+    return true;
   } catch (error) {
     if (!(error instanceof RuntimeError)) throw error;
+    return false;
   }
 }
 

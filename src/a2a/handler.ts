@@ -1,8 +1,8 @@
-/** The methods of A2A for one caller. Everything is read out of journals; nothing is kept here. */
+/** The methods of A2A for one caller. Everything is read out of journals; what is kept beside them is which messages came. */
 import type { ListTasksRequest, ListTasksResponse } from "@a2a-js/sdk";
 import type { A2ARequestHandler } from "@a2a-js/sdk/server";
 import type { InstanceId } from "../engine/ports.js";
-import { RuntimeError } from "../engine/runtime/index.js";
+import { type PostedAt, type RowsFor, RuntimeError } from "../engine/runtime/index.js";
 import type { Instance } from "../library/instance.js";
 import type { Mailroom } from "../library/mailroom.js";
 import type { Task as MailTask } from "../library/task.js";
@@ -11,6 +11,7 @@ import {
   type A2AError,
   type AgentCard,
   ExtendedAgentCardNotConfiguredError,
+  type Message,
   PushNotificationNotSupportedError,
   RequestMalformedError,
   type SendMessageRequest,
@@ -21,6 +22,7 @@ import {
   TaskState,
   UnsupportedOperationError,
 } from "./sdk.js";
+import type { SentMessages } from "./sent-messages.js";
 import { answerIn, artifactOf, parseRoundId, roundId, stateOf, statusOf, taskOf, textOf } from "./wire.js";
 
 /** MAIL tasks that `ListTasks` looks into, the newest first. */
@@ -32,6 +34,7 @@ export interface HandlerParts {
   readonly mailroom: Mailroom;
   readonly instance: InstanceId;
   readonly card: AgentCard;
+  readonly sent: SentMessages;
   /** Fires when the caller has gone or the server closes: whoever waits is let go, the task goes on. */
   readonly signal: AbortSignal;
 }
@@ -49,13 +52,15 @@ export class A2aHandler implements A2ARequestHandler {
   readonly #instance: InstanceId;
   readonly #tasks: Instance;
   readonly #card: AgentCard;
+  readonly #sent: SentMessages;
   readonly #signal: AbortSignal;
 
-  constructor({ mailroom, instance, card, signal }: HandlerParts) {
+  constructor({ mailroom, instance, card, sent, signal }: HandlerParts) {
     this.#mailroom = mailroom;
     this.#instance = instance;
     this.#tasks = mailroom.instance(instance);
     this.#card = card;
+    this.#sent = sent;
     this.#signal = signal;
   }
 
@@ -138,6 +143,14 @@ export class A2aHandler implements A2ARequestHandler {
   async #post({ message }: SendMessageRequest): Promise<Found> {
     if (message === undefined || message.parts.length === 0)
       throw new RequestMalformedError("there is no message, or it has no parts");
+    const { taskId, number } = await this.#sent.once(this.#instance, message, (rows) =>
+      refusals(this.#deliver(message, rows)),
+    );
+    return this.#read(await this.#tasks.requireTask(taskId), number);
+  }
+
+  async #deliver(message: Message, rows: RowsFor): Promise<PostedAt> {
+    const { runtime } = this.#mailroom;
     const named = message.taskId === "" ? undefined : await this.#find(message.taskId);
     if (named !== undefined) {
       if (message.contextId !== "" && message.contextId !== named.task.id)
@@ -147,12 +160,13 @@ export class A2aHandler implements A2ARequestHandler {
     }
     const known = named ?? (message.contextId === "" ? undefined : await this.#latestOf(message.contextId));
     if (known?.round.status === "input-required") {
-      await refusals(known.task.answerLater(answerIn(message.parts)));
-      return this.#read(known.task, known.round.number);
+      const given = answerIn(message.parts);
+      const results = typeof given === "string" ? { content: given } : given;
+      return runtime.answerBreakpoint(this.#instance, known.task.id, { results }, rows);
     }
     const taskId = known?.task.id ?? message.contextId;
-    const posted = await refusals(this.#tasks.post(textOf(message.parts), taskId === "" ? {} : { taskId }));
-    return this.#read(posted.task, posted.number);
+    const body = textOf(message.parts);
+    return runtime.post(this.#instance, { body, rows, ...(taskId !== "" && { taskId }) });
   }
 
   async *#stream(found: Found): AsyncGenerator<StreamResponse, void, undefined> {

@@ -6,6 +6,8 @@ import type { Mailroom } from "../library/mailroom.js";
 import { cardOf } from "./card.js";
 import { A2aHandler } from "./handler.js";
 import { A2A_VERSION_HEADER, formatSSEErrorEvent, formatSSEEvent, SSE_HEADERS } from "./sdk.js";
+import { SentMessages } from "./sent-messages.js";
+import type { A2aState } from "./state.js";
 
 export interface A2aCall {
   readonly request: IncomingMessage;
@@ -26,9 +28,11 @@ const HEARTBEAT = 15_000;
 
 export function createA2aHttpDoor(
   mailroom: Mailroom,
+  state: A2aState,
   url: (request: IncomingMessage) => string,
 ): A2aHttpDoor {
   const closing = new AbortController();
+  const sent = new SentMessages(state);
   return {
     async handle({ request, response, caller, body }) {
       const instance = instanceOf(caller);
@@ -37,7 +41,7 @@ export function createA2aHttpDoor(
       response.once("close", () => gone.abort());
       const signal = AbortSignal.any([closing.signal, gone.signal]);
       const card = cardOf(mailroom.swarm, { url: url(request) });
-      const handler = new A2aHandler({ mailroom, instance, card, signal });
+      const handler = new A2aHandler({ mailroom, instance, card, sent, signal });
       const requestedVersion = headerOf(request, A2A_VERSION_HEADER);
       const context = new ServerCallContext({
         user: { isAuthenticated: true, userName: `${instance.role}:${instance.id}` },

@@ -2,3 +2,4 @@
 export { type CardOptions, cardOf, cardText } from "./card.js";
 export { A2aCarrier, type A2aCarrierOptions, type A2aPeer } from "./carrier.js";
 export { type A2aHttpDoor, createA2aHttpDoor } from "./http.js";
+export type { A2aState, A2aStore } from "./state.js";

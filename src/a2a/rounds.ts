@@ -3,7 +3,13 @@ import type { Entry } from "../engine/entries.js";
 import type { AgentToolCall } from "../mail/calls.js";
 import type { MAILMessage } from "../mail/message.js";
 
-export type RoundStatus = "working" | "input-required" | "completed" | "failed" | "canceled";
+export type RoundStatus =
+  | "working"
+  | "input-required"
+  | "auth-required"
+  | "completed"
+  | "failed"
+  | "canceled";
 
 export interface Round {
   /** Journal number of the message that began it. */
@@ -45,7 +51,14 @@ export class Rounds {
           ? this.#heard(entry.at, { id: entry.call, text: entry.content })
           : undefined;
       case "paused":
-        return this.#became("input-required", entry.at, entry.message, entry.calls);
+        return this.#became(
+          entry.reason === undefined ? "input-required" : "auth-required",
+          entry.at,
+          entry.message,
+          entry.calls,
+        );
+      case "resumed":
+        return this.#wentOn(entry.at);
       case "completed":
         return this.#became("completed", entry.at, entry.message);
       case "failed":
@@ -73,6 +86,14 @@ export class Rounds {
     if (last === undefined || isOver(last)) return undefined;
     const { reply: _answered, ...rest } = last;
     return this.#replace({ ...rest, status: "working", at, calls: [], said: [...last.said, said] });
+  }
+
+  /** What it was held up for is there. After a person's word it is under way already. */
+  #wentOn(at: number): Round | undefined {
+    const { last } = this;
+    if (last?.status !== "auth-required") return undefined;
+    const { reply: _why, ...rest } = last;
+    return this.#replace({ ...rest, status: "working", at });
   }
 
   #became(

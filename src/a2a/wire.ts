@@ -22,6 +22,7 @@ export interface RoundPlace {
 const STATES: Readonly<Record<RoundStatus, TaskState>> = {
   working: TaskState.TASK_STATE_WORKING,
   "input-required": TaskState.TASK_STATE_INPUT_REQUIRED,
+  "auth-required": TaskState.TASK_STATE_AUTH_REQUIRED,
   completed: TaskState.TASK_STATE_COMPLETED,
   failed: TaskState.TASK_STATE_FAILED,
   canceled: TaskState.TASK_STATE_CANCELED,

@@ -16,7 +16,7 @@ export type AgentErrorCode =
   | "no_value"
   /** A scripted agent was told to fail. */
   | "scripted_failure"
-  /** A model agent has no key to call its model with. */
+  /** The provider of a model refused our key. */
   | "no_credentials"
   /** A model could not be asked, or answered with nothing that can be used. */
   | "model_failed"

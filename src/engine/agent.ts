@@ -112,6 +112,24 @@ export interface AgentAnswer {
   readonly compaction?: { readonly upTo: number; readonly summary: string };
 }
 
+/** What a task can stand still for, other than a person's answer to a call. */
+export type HoldReason = "credentials";
+
+/**
+ * Thrown by an agent that cannot take its turn before something is there that it needs. The turn has not failed: the
+ * message stays where it is, and the task pauses with this reason until it is tried again (decisions H1).
+ */
+export class TurnHeldError extends Error {
+  override readonly name = "TurnHeldError";
+  readonly code = "turn_held";
+  readonly reason: HoldReason;
+  /** @param message what is missing and how it can be given, for the task's owner */
+  constructor(reason: HoldReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
 export type AgentFunction = (turn: Turn) => AgentAnswer | Promise<AgentAnswer>;
 
 export interface ActionContext {

@@ -1,6 +1,6 @@
 /** What can be asked of a task, and what the answer looks like. */
 import type { MAILMessage } from "../mail/message.js";
-import type { AgentAnswer } from "./agent.js";
+import type { AgentAnswer, HoldReason } from "./agent.js";
 import type { Entry, ManualReply, RemoteEvent, TaskHeader } from "./entries.js";
 import type { TaskState } from "./state.js";
 
@@ -66,6 +66,15 @@ export interface FailTurn {
   readonly message: string;
 }
 
+/** The agent cannot take its turn before something is there that it needs; its mail stays. */
+export interface HoldTurn {
+  readonly type: "hold_turn";
+  readonly agent: string;
+  readonly took: readonly number[];
+  readonly reason: HoldReason;
+  readonly message: string;
+}
+
 export interface FinishAction {
   readonly type: "finish_action";
   readonly agent: string;
@@ -81,6 +90,9 @@ export type Command =
   | AnswerTurn
   | AnswerLent
   | FailTurn
+  | HoldTurn
+  /** What a held task needs may be there now: it goes on. */
+  | { readonly type: "retry" }
   | FinishAction
   | { readonly type: "restart_action"; readonly agent: string; readonly callId: string }
   | { readonly type: "recover"; readonly agent: string; readonly took: readonly number[] }

@@ -24,6 +24,7 @@ import {
   cancel,
   complete,
   dropPendingCalls,
+  hold,
   leaveNoCallOpen,
   noteDefinition,
   resume,
@@ -88,6 +89,14 @@ function carryOutCommand(draft: Draft, command: Command): Refusal | undefined {
       failTurn(draft, command.agent, mails, command.code, command.message);
       return undefined;
     }
+    case "hold_turn":
+      if (takenMails(state, command.agent, command.took) === undefined) return staleTurn(command.agent);
+      hold(draft, command.agent, command.reason, command.message);
+      return undefined;
+    case "retry":
+      // Calls that wait for a person keep the task where it is.
+      if (state.held !== undefined && agentsWithOpenCalls(state).length === 0) resume(draft);
+      return undefined;
     case "finish_action": {
       const turn = state.agents.get(command.agent)?.turn;
       const running = turn?.running;

@@ -6,7 +6,7 @@
  */
 import type { AgentToolCall } from "../mail/calls.js";
 import type { MAILMessage } from "../mail/message.js";
-import type { Usage } from "./agent.js";
+import type { HoldReason, Usage } from "./agent.js";
 import type { InstanceId } from "./ports.js";
 import type { TurnError } from "./state.js";
 
@@ -124,12 +124,14 @@ export type ActionFinished = At & {
   readonly unknown?: true;
 };
 
-/** Calls of an agent wait for a person; the task stands still. */
+/** Calls of an agent wait for a person, or the agent for something that it needs; the task stands still. */
 export type Paused = At & {
   readonly t: "paused";
   readonly agent: string;
   readonly calls: readonly AgentToolCall[];
   readonly message: MAILMessage;
+  /** What the agent needs before it can take its turn; there are no calls then. */
+  readonly reason?: HoldReason;
 };
 
 export type Completed = At & {

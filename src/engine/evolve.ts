@@ -64,6 +64,7 @@ export function open(entry: Opened): TaskState {
     peers: {},
     endings: [],
     replies: undefined,
+    held: undefined,
     copied: undefined,
   };
 }
@@ -115,6 +116,7 @@ export function evolve(state: TaskState, entry: Entry): void {
     case "paused":
       state.status = "paused";
       state.ending = { number: state.number, message: entry.message };
+      if (entry.reason !== undefined) state.held = entry.reason;
       return;
     case "completed":
       end(state, "completed", entry.message);
@@ -367,12 +369,14 @@ function end(state: TaskState, status: "completed" | "failed" | "cancelled", mes
   state.deadline = undefined;
   state.outstanding = [];
   state.replies = undefined;
+  state.held = undefined;
 }
 
 /** Decisions B6: what waited comes back behind the mail of the person who made the task go on. */
 function resume(state: TaskState, entry: Extract<Entry, { t: "resumed" }>): void {
   state.status = "running";
   state.ending = undefined;
+  state.held = undefined;
   state.error = undefined;
   state.lastTurn = undefined;
   state.deadline = undefined;

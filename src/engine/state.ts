@@ -6,7 +6,7 @@
  */
 import type { AgentToolCall } from "../mail/calls.js";
 import type { MAILAddress, MAILMessage } from "../mail/message.js";
-import type { HistoryItem } from "./agent.js";
+import type { HistoryItem, HoldReason } from "./agent.js";
 import type { ManualReply } from "./entries.js";
 import type { InstanceId, TaskStatus } from "./ports.js";
 
@@ -114,6 +114,8 @@ export interface TaskState {
   /** What ended or paused the task last: the message that its waiters get, and the error if it failed. */
   ending: Ending | undefined;
   error: { readonly code: string; readonly message: string } | undefined;
+  /** What an agent needs before the task can go on, if it is paused for that. */
+  held: HoldReason | undefined;
   maxSteps: number | undefined;
   steps: number;
   /** Ids of messages to several agents that were counted as a step already. */

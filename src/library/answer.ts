@@ -1,5 +1,6 @@
 /** What a caller gets back. */
 
+import type { HoldReason } from "../engine/agent.js";
 import type { Outcome, Posted } from "../engine/runtime/index.js";
 import type { AgentToolCall } from "../mail/calls.js";
 import type { MAILMessage } from "../mail/message.js";
@@ -15,7 +16,12 @@ interface AnswerBase {
 export type Answer = AnswerBase &
   (
     | { readonly status: "completed" }
-    | { readonly status: "paused"; readonly breakpoints: readonly AgentToolCall[] }
+    | {
+        readonly status: "paused";
+        readonly breakpoints: readonly AgentToolCall[];
+        /** What an agent needs before the task can go on; `response` says how it can be given. */
+        readonly reason?: HoldReason;
+      }
     | { readonly status: "failed"; readonly error: { readonly code: string; readonly message: string } }
     | { readonly status: "cancelled" }
   );
@@ -35,6 +41,11 @@ export function answerOf(posted: Posted, outcome: Outcome): Answer {
       return { ...base, status: "failed", error };
     }
     case "paused":
-      return { ...base, status: "paused", breakpoints: outcome.breakpoints ?? [] };
+      return {
+        ...base,
+        status: "paused",
+        breakpoints: outcome.breakpoints ?? [],
+        ...(outcome.reason !== undefined && { reason: outcome.reason }),
+      };
   }
 }

@@ -7,6 +7,7 @@ export const SYSTEM_SUBJECTS = {
   taskCancelled: "::task_cancelled::",
   taskError: "::task_error::",
   taskIdle: "::task_idle::",
+  taskHeld: "::task_held::",
   taskTimeout: "::task_timeout::",
   runtimeError: "::runtime_error::",
   maximumStepsReached: "::maximum_steps_reached::",

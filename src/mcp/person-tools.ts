@@ -173,7 +173,7 @@ async function waitFor(
   const calls = ended.status === "paused" ? (ended.breakpoints ?? []) : [];
   const waiting = calls.map(({ id, name, args }) => ({ call_id: id, name, args }));
   const text =
-    ended.status === "paused"
+    ended.status === "paused" && ended.reason === undefined
       ? `task ${task.id} waits for your answer to:\n${JSON.stringify(waiting)}\nCall answer_breakpoint.`
       : ended.status === "completed"
         ? response
@@ -186,6 +186,7 @@ async function waitFor(
       response,
       ...(waiting.length > 0 && { breakpoints: waiting }),
       ...(ended.error !== undefined && { error: ended.error }),
+      ...(ended.reason !== undefined && { reason: ended.reason }),
     },
   };
 }

@@ -1,6 +1,9 @@
 /** A2A agents as comm targets: one server's swarm writes to another's as `name@alias`. */
+
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { MailClient } from "../../src/client/index.js";
 import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
@@ -36,8 +39,53 @@ const WRITER = JSON.stringify([
   },
 ]);
 
+/** Passes on what it is told, to the lab and back. */
+const PASSER_ON = JSON.stringify([
+  {
+    name: "home",
+    version: "1.0.0",
+    entrypoint: "lead",
+    enable_interswarm: true,
+    agents: [
+      {
+        name: "lead",
+        factory: "mail:scripted",
+        comm_targets: ["desk@lab"],
+        enable_entrypoint: true,
+        enable_interswarm: true,
+        can_complete_tasks: true,
+        agent_params: {
+          rules: [
+            { when: { from: "desk@lab" }, do: [{ task_complete: "lab: {{body}}" }] },
+            { do: [{ send_request: { target: "desk@lab", subject: "Ask", body: "{{body}}" } }] },
+          ],
+        },
+      },
+    ],
+  },
+]);
+
 const config = (url: string) =>
   `[a2a]\nallow = ["loopback"]\n[a2a.agents]\nlab = { url = "${url}", token = "user:home" }\n`;
+
+function cardAt(url: string): string {
+  const supportedInterfaces = [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }];
+  return JSON.stringify({
+    name: "x",
+    description: "x",
+    version: "1",
+    supportedInterfaces,
+    skills: [],
+    capabilities: {},
+  });
+}
+
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("it has no port");
+  return `http://127.0.0.1:${address.port}`;
+}
 
 const servers: Server[] = [];
 afterEach(() => {
@@ -62,14 +110,76 @@ describe("an A2A agent as a comm target", () => {
     expect(await ann.postMessage("ask")).toMatchObject({ response: "lab: They said: take one" });
   });
 
-  it("[AGT-PEER-08] that cannot be reached, or fails, is told to the agent who wrote", async () => {
-    await using home = await served(WRITER, config("http://127.0.0.1:9"));
-    const ann = new MailClient(home.url, { token: "user:ann" });
-    expect((await ann.postMessage("hello")).response).toContain("system: ");
-    await using lab = await served(ASKING_SWARM);
-    await using other = await served(WRITER, config(lab.url));
-    const bob = new MailClient(other.url, { token: "user:bob" });
-    expect((await bob.postMessage("fail")).response).toContain("system: ");
+  it("[AGT-PEER-11] is in the same context, and the same open task, after a restart", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "mailroom-a2a-"));
+    try {
+      await using lab = await served(ASKING_SWARM);
+      const first = await served(PASSER_ON, config(lab.url), directory);
+      const ann = new MailClient(first.url, { token: "user:ann" });
+      const asked = await ann.postMessage("ask", { taskId: "t" });
+      expect(asked.response).toContain("Umbrella?");
+      await first[Symbol.asyncDispose]();
+
+      await using second = await served(PASSER_ON, config(lab.url), directory);
+      const again = new MailClient(second.url, { token: "user:ann" });
+      const answered = await again.postMessage("take one", { taskId: "t" });
+      expect(answered.response).toBe("lab: They said: take one");
+      // A task of its own has a context of its own.
+      await again.postMessage("hello", { taskId: "u" });
+      const here = new MailClient(lab.url, { token: "user:home" });
+      const contexts: string[] = [];
+      for await (const task of here.listTasks()) contexts.push(task.task_id);
+      expect(contexts).toHaveLength(2);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+
+  describe("[AGT-PEER-08] that fails is told to the agent who wrote, with the reason", () => {
+    /** What the agent was told, and that nothing else came of its mail. */
+    async function told(url: string, body: string): Promise<string> {
+      await using home = await served(WRITER, config(url));
+      const ann = new MailClient(home.url, { token: "user:ann" });
+      const { status, response } = await ann.postMessage(body, { taskId: "t" });
+      expect(status).toBe("completed");
+      const { events = [] } = await ann.getTask("t");
+      const reports = events.filter(
+        ({ event, data }) => event === "new_message" && JSON.stringify(data).includes("::router_error::"),
+      );
+      expect(reports).toHaveLength(1);
+      return response;
+    }
+
+    it("when it cannot be reached", async () => {
+      const closed = createServer();
+      const url = await listening(closed);
+      await new Promise((resolve) => closed.close(resolve));
+      expect(await told(url, "hello")).toMatch(
+        /^system: Your message 'Ask' to swarm 'lab' was not delivered: the A2A agent 'lab' could not be asked: /,
+      );
+    });
+
+    it("when its task fails", async () => {
+      await using lab = await served(ASKING_SWARM);
+      expect(await told(lab.url, "fail")).toMatch(/^system: .*was not delivered: .*on purpose/);
+    });
+
+    it("when its card is good and its answer is none", async () => {
+      let calls = 0;
+      const lab: Server = createServer((request, response) => {
+        if (request.url === "/rpc") {
+          calls++;
+          response.writeHead(500).end("broken");
+          return;
+        }
+        response.writeHead(200, { "content-type": "application/json" }).end(cardAt(`${url}/rpc`));
+      });
+      const url = await listening(lab);
+      servers.push(lab);
+      expect(await told(url, "hello")).toMatch(/^system: .*could not be asked: .*500/);
+      // Not asked again and again: an agent that does not know messageId would do its work twice.
+      expect(calls).toBe(1);
+    });
   });
 
   it("[AGT-PEER-09] gets the token at its configured place only, whatever its card says", async () => {
@@ -78,26 +188,13 @@ describe("an A2A agent as a comm target", () => {
       seen.push(request.headers.authorization);
       response.writeHead(500).end();
     });
-    await new Promise<void>((resolve) => thief.listen(0, "127.0.0.1", resolve));
-    const url = `http://127.0.0.1:${(thief.address() as AddressInfo).port}/rpc`;
+    const url = `${await listening(thief)}/rpc`;
     const card = createServer((_request, response) => {
-      const supportedInterfaces = [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }];
-      const body = {
-        name: "x",
-        description: "x",
-        version: "1",
-        supportedInterfaces,
-        skills: [],
-        capabilities: {},
-      };
-      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+      response.writeHead(200, { "content-type": "application/json" }).end(cardAt(url));
     });
-    await new Promise<void>((resolve) => card.listen(0, "127.0.0.1", resolve));
+    const place = await listening(card);
     servers.push(thief, card);
-    await using home = await served(
-      WRITER,
-      config(`http://127.0.0.1:${(card.address() as AddressInfo).port}`),
-    );
+    await using home = await served(WRITER, config(place));
     await new MailClient(home.url, { token: "user:ann" }).postMessage("hello");
     expect(seen).toEqual([undefined]);
   });

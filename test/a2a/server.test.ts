@@ -1,4 +1,8 @@
 /** The swarm as an A2A agent, used by the official client through the real server. */
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { type Message, Role, type Task, TaskState } from "@a2a-js/sdk";
 import {
   type Client,
@@ -24,8 +28,15 @@ function connect(url: string, token: string): Promise<Client> {
 }
 
 let sent = 0;
-function say(text: string, where: { contextId?: string; taskId?: string; returnImmediately?: boolean } = {}) {
-  const { contextId = "", taskId = "", returnImmediately = false } = where;
+interface Where {
+  readonly contextId?: string;
+  readonly taskId?: string;
+  readonly messageId?: string;
+  readonly returnImmediately?: boolean;
+}
+
+function say(text: string, where: Where = {}) {
+  const { contextId = "", taskId = "", messageId = `m-${sent++}`, returnImmediately = false } = where;
   const part = {
     content: { $case: "text" as const, value: text },
     metadata: undefined,
@@ -33,7 +44,7 @@ function say(text: string, where: { contextId?: string; taskId?: string; returnI
     mediaType: "",
   };
   const message: Message = {
-    messageId: `m-${sent++}`,
+    messageId,
     contextId,
     taskId,
     role: Role.ROLE_USER,
@@ -51,6 +62,29 @@ async function ask(client: Client, ...words: Parameters<typeof say>): Promise<Ta
   if ("messageId" in result) throw new Error("a task was expected");
   return result;
 }
+
+const KEYLESS_SWARM = JSON.stringify([
+  {
+    name: "keyless",
+    version: "1.0.0",
+    entrypoint: "desk",
+    agents: [
+      {
+        name: "desk",
+        factory: "mail:supervisor",
+        comm_targets: [],
+        enable_entrypoint: true,
+        can_complete_tasks: true,
+        agent_params: {
+          llm: "openai/gpt-test",
+          use_proxy: false,
+          api_key_env: "MAILROOM_TEST_NO_SUCH_KEY",
+          system: "You answer.",
+        },
+      },
+    ],
+  },
+]);
 
 const id = (task: Task) => ({ tenant: "", id: task.id, metadata: undefined });
 const textOf = (task: Task) =>
@@ -117,6 +151,53 @@ describe("the swarm as an A2A agent", () => {
     });
     expect((await stream.next()).done).toBe(true);
     await expect(ann.cancelTask(id(running))).rejects.toThrow("has ended");
+  });
+
+  it("[AGT-PEER-10] a message that is sent twice is one, also after a restart", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "mailroom-a2a-"));
+    const all = { tenant: "", contextId: "", status: 0, pageToken: "", statusTimestampAfter: undefined };
+    const once = { messageId: "only-once" };
+    try {
+      const first = await served(ASKING_SWARM, "", directory);
+      const ann = await connect(first.url, "user:ann");
+      const [one, other] = await Promise.all([ask(ann, "hello", once), ask(ann, "hello", once)]);
+      expect(other.id).toBe(one.id);
+      const paused = await ask(ann, "ask");
+      const where = { taskId: paused.id, contextId: paused.contextId, messageId: "the-answer" };
+      const done = await ask(ann, "yes", where);
+      await first[Symbol.asyncDispose]();
+
+      await using second = await served(ASKING_SWARM, "", directory);
+      const again = await connect(second.url, "user:ann");
+      const repeated = await ask(again, "hello", once);
+      expect(repeated).toMatchObject({ id: one.id, contextId: one.contextId });
+      expect(textOf(repeated)).toBe("You said: hello");
+      // An answer to a breakpoint as well, though the task that it answered has ended since.
+      expect(await ask(again, "yes", where)).toMatchObject({ id: done.id, artifacts: done.artifacts });
+      expect((await again.listTasks(all)).totalSize).toBe(2);
+      await expect(ask(again, "something else", once)).rejects.toThrow("that of another message");
+      // The id is the caller's own.
+      const bob = await connect(second.url, "user:bob");
+      expect((await ask(bob, "hello", once)).id).not.toBe(one.id);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+
+  it("[AGT-MODEL-20] a task that is held up for want of credentials says so on every door", async () => {
+    await using server = await served(KEYLESS_SWARM);
+    const http = new MailClient(server.url, { token: "user:ann" });
+    const held = await http.postMessage("hello", { taskId: "t" });
+    expect(held).toMatchObject({ status: "paused", reason: "credentials" });
+    expect(held.response).toContain("Set MAILROOM_TEST_NO_SUCH_KEY");
+    expect(await http.getTask("t")).toMatchObject({ status: "paused", reason: "credentials" });
+    const ann = await connect(server.url, "user:ann");
+    const all = { tenant: "", contextId: "t", status: 0, pageToken: "", statusTimestampAfter: undefined };
+    const [task] = (await ann.listTasks(all)).tasks;
+    expect(task?.status?.state).toBe(TaskState.TASK_STATE_AUTH_REQUIRED);
+    expect(JSON.stringify(task?.status?.message)).toContain("Set MAILROOM_TEST_NO_SUCH_KEY");
+    await http.cancelTask("t");
+    expect((await ann.listTasks(all)).tasks[0]?.status?.state).toBe(TaskState.TASK_STATE_CANCELED);
   });
 
   it("[AGT-PEER-05] is for users and admins with a good token", async () => {

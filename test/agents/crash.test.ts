@@ -31,6 +31,7 @@ const WAYS: readonly Pick<ChildOptions, "llm" | "toolFormat">[] = [
   { llm: "openai/gpt-test", toolFormat: "completions" },
   { llm: "openai/gpt-test", toolFormat: "responses" },
   { llm: "anthropic/claude-test", toolFormat: "completions" },
+  { llm: "google/gemini-test", toolFormat: "completions" },
 ];
 
 let compiled: CompiledChild;

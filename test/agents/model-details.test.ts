@@ -97,7 +97,7 @@ describe("when the provider is slow or breaks off", () => {
 });
 
 describe("streaming", () => {
-  it.each([CHAT, RESPONSES, CLAUDE])(
+  it.each([CHAT, RESPONSES, CLAUDE, { llm: "google/gemini-test" }])(
     "[AGT-MODEL-11] shows pieces of text to those who watch ($llm)",
     async (options) => {
       office = await openOffice(server, { ...options, streamTokens: true });
@@ -114,11 +114,50 @@ describe("streaming", () => {
   );
 });
 
+describe("print_llm_streams", () => {
+  it.each([
+    [true, "Let me see."],
+    [false, ""],
+  ])("%s prints '%s'", async (printLlmStreams, expected) => {
+    let printed = "";
+    const print = (text: string) => {
+      printed += text;
+    };
+    await ask({ ...CHAT, streamTokens: true, printLlmStreams }, { print });
+    expect(printed).toBe(expected);
+  });
+});
+
 describe("thinking", () => {
+  it.each([
+    ["minimal", 2_000],
+    ["low", 4_000],
+    ["medium", 8_000],
+    ["high", 16_000],
+    ["xhigh", 32_000],
+  ] as const)("%s is a budget of %i tokens where providers count them", async (reasoningEffort, tokens) => {
+    server.model = () => reply.finish("ok");
+    await ask({ ...CLAUDE, reasoningEffort });
+    await office?.mailroom.close();
+    await ask({ llm: "google/gemini-test", reasoningEffort });
+    await office?.mailroom.close();
+    // What is given as a number counts more.
+    await ask({ ...CLAUDE, reasoningEffort, thinkingBudget: 1_234 });
+    expect(server.requests.map(({ body }) => body.thinking ?? body.generationConfig)).toMatchObject([
+      { budget_tokens: tokens },
+      { thinkingConfig: { thinkingBudget: tokens } },
+      { budget_tokens: 1_234 },
+    ]);
+  });
+
   it("sends Anthropic's signed thinking back, with `auto` in place of `required`", async () => {
     server.model = (request, count) => ({ reasoning: `thought ${count}`, ...sensible(request, count) });
     expect(await ask({ ...CLAUDE, reasoningEffort: "low" })).toMatchObject({ response: ANSWER });
-    expect(server.requests[0]?.body).toMatchObject({ thinking: { type: "enabled", budget_tokens: 4_000 } });
+    // Where no limit is given there is room for an answer beside the thinking.
+    expect(server.requests[0]?.body).toMatchObject({
+      thinking: { type: "enabled", budget_tokens: 4_000 },
+      max_tokens: 8_000,
+    });
     expect(server.requests[0]?.toolChoice).toBe("auto");
     const back = server.requests.at(-1)?.said.flatMap(({ reasoning }) => reasoning);
     expect(back).toEqual(["signed:thought 1"]);
@@ -141,6 +180,35 @@ describe("thinking", () => {
     expect(await ask({ ...RESPONSES, reasoningEffort: "high" })).toMatchObject({ response: ANSWER });
     expect(server.requests[0]?.body).toMatchObject({ store: false, reasoning: { effort: "high" } });
     expect(server.requests.at(-1)?.said.flatMap(({ reasoning }) => reasoning)).toEqual(["sealed:thought 1"]);
+  });
+});
+
+describe("Google", () => {
+  const GEMINI = { llm: "google/gemini-test" } as const;
+
+  it("gets its key in its own header, a budget for thinking, and its signatures back", async () => {
+    server.model = (request, count) => ({ reasoning: `thought ${count}`, ...sensible(request, count) });
+    expect(await ask({ ...GEMINI, reasoningEffort: "low", maxTokens: 9_000 })).toMatchObject({
+      response: ANSWER,
+    });
+    const [first] = server.requests;
+    expect(first?.headers["x-goog-api-key"]).toBe("sk-google-secret");
+    expect(first?.headers.authorization).toBeUndefined();
+    expect(first?.body.generationConfig).toMatchObject({
+      maxOutputTokens: 9_000,
+      thinkingConfig: { thinkingBudget: 4_000 },
+    });
+    const back = server.requests.at(-1)?.said.flatMap(({ reasoning }) => reasoning);
+    expect(back).toEqual(["signed:thought 1"]);
+  });
+
+  it("fails the turn when its filter leaves nothing of an answer", async () => {
+    server.model = () => ({ finish: "content_filter" });
+    expect(await ask(GEMINI)).toMatchObject({
+      status: "failed",
+      response: expect.stringContaining("content filter"),
+    });
+    expect(server.requests).toHaveLength(1);
   });
 });
 
@@ -175,7 +243,7 @@ describe("prompt caching", () => {
 });
 
 describe("tool choice", () => {
-  it.each([CHAT, RESPONSES, CLAUDE])(
+  it.each([CHAT, RESPONSES, CLAUDE, { llm: "google/gemini-test" }])(
     "[AGT-MODEL-13] forces task_complete at the step limit ($llm)",
     async (options) => {
       server.model = (request) =>
@@ -283,15 +351,6 @@ describe("the proxy", () => {
   it("is passed by when an agent says so", async () => {
     await ask({ ...CHAT, useProxy: false }, { env: proxy() });
     expect(server.requests[0]?.headers.authorization).toBe("Bearer sk-openai-secret");
-  });
-
-  it("without any credential the turn fails and says what to do", async () => {
-    const answer = await ask(CHAT, { env: proxy() });
-    expect(answer).toMatchObject({
-      status: "failed",
-      response: expect.stringContaining("LITELLM_PROXY_API_KEY"),
-    });
-    expect(server.requests).toHaveLength(0);
   });
 });
 

@@ -67,7 +67,7 @@ describe.each(ways(() => server))("$name", (way) => {
   });
 
   it("has a call with malformed arguments mended by the model", async () => {
-    // In Anthropic's whole answers arguments are JSON already: they cannot be malformed there.
+    // In Google's answers and in Anthropic's whole ones arguments are JSON already: they cannot be malformed there.
     const malformed = { calls: [{ name: "send_request", raw: '{"target": "clerk", "subj' }] };
     server.model = atFirst((_, count) => (count === 1 ? malformed : undefined));
     expect(await ask(way.options)).toMatchObject({ status: "completed" });
@@ -122,7 +122,7 @@ describe.each(ways(() => server))("$name", (way) => {
   it("[AGT-MODEL-07] shortens the history when the provider says that it is too long, and keeps calls with their results", async () => {
     const long = "x".repeat(3_000);
     server.model = ({ agent, said, body }) => {
-      if (JSON.stringify(body.messages ?? body.input).length > 12_000) {
+      if (JSON.stringify(body.messages ?? body.input ?? body.contents).length > 12_000) {
         return { status: 400, message: "prompt is too long: this exceeds the maximum context length" };
       }
       if (agent === "") return { text: "The clerk was asked often and always knew." };

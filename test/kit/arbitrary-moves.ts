@@ -76,6 +76,8 @@ export const anyMove = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("post"), who, type: anyType() }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("answer_breakpoint"), how: fc.nat(3) }) },
   fc.record({ kind: fc.constant("fail"), who }),
+  fc.record({ kind: fc.constant("hold"), who }),
+  fc.constant({ kind: "retry" as const }),
   fc.record({ kind: fc.constant("post_from_elsewhere"), who }),
   fc.record({ kind: fc.constant("restart_action"), who }),
   fc.record({ kind: fc.constant("recover"), who }),
@@ -124,6 +126,10 @@ function commandOf(task: TestTask, move: Move, definition: SwarmDefinition): Com
     }
     case "fail":
       return { type: "fail_turn", agent: name, took, code: "agent_error", message: "it broke" };
+    case "hold":
+      return { type: "hold_turn", agent: name, took, reason: "credentials", message: "there is no key" };
+    case "retry":
+      return { type: "retry" };
     case "finish_action":
       return { type: "finish_action", agent: name, callId: running ?? "none", ok: move.ok, content: "done" };
     case "restart_action":

@@ -10,14 +10,17 @@ export interface Served extends AsyncDisposable {
   readonly running: RunningServer;
 }
 
-/** `toml` is the configuration beside the swarm file. It runs in development mode: tokens are `role:id`. */
-export async function served(swarmFile: string, toml = ""): Promise<Served> {
-  const directory = await mkdtemp(join(tmpdir(), "mailroom-served-"));
+/**
+ * `toml` is the configuration beside the swarm file. It runs in development mode: tokens are `role:id`.
+ * With a directory of the test's own it keeps its data there, and a second server finds them.
+ */
+export async function served(swarmFile: string, toml = "", own?: string): Promise<Served> {
+  const directory = own ?? (await mkdtemp(join(tmpdir(), "mailroom-served-")));
   await writeFile(join(directory, "swarms.json"), swarmFile);
   await writeFile(join(directory, "mail.toml"), toml);
   const { settings } = loadConfig({
     flags: { dev: true, port: "0" },
-    env: { DATABASE_URL: "none" },
+    env: own === undefined ? { DATABASE_URL: "none" } : {},
     directory,
   });
   const running = await startServer(settings, directory);
@@ -26,7 +29,7 @@ export async function served(swarmFile: string, toml = ""): Promise<Served> {
     running,
     [Symbol.asyncDispose]: async () => {
       await running.close(0);
-      await rm(directory, { recursive: true, force: true });
+      if (own === undefined) await rm(directory, { recursive: true, force: true });
     },
   };
 }

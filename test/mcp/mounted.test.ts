@@ -80,6 +80,46 @@ describe("/mcp of the server", () => {
     expect(await status("nonsense:x")).toBe(401);
   });
 
+  it("[AGT-MCP-06] lets pages of configured origins use it, and no others", async () => {
+    const origin = "https://desk.example.com";
+    await using server = await served(ASKING_SWARM, `[server]\ncors_origins = ["${origin}"]\n`);
+    const preflight = await fetch(`${server.url}/mcp`, {
+      method: "OPTIONS",
+      headers: {
+        origin,
+        "access-control-request-method": "DELETE",
+        "access-control-request-headers": "authorization,content-type,mcp-session-id,mcp-protocol-version",
+      },
+    });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers.get("access-control-allow-origin")).toBe(origin);
+    expect(preflight.headers.get("access-control-allow-methods")).toContain("DELETE");
+    const allowed = preflight.headers.get("access-control-allow-headers")?.toLowerCase().split(/, */);
+    expect(allowed).toEqual(
+      expect.arrayContaining(["authorization", "content-type", "mcp-session-id", "mcp-protocol-version"]),
+    );
+    const call = (from: string, url: string) =>
+      fetch(`${url}/mcp`, {
+        method: "POST",
+        headers: {
+          origin: from,
+          authorization: "Bearer user:ann",
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+        },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }),
+      });
+    const answer = await call(origin, server.url);
+    expect(answer.headers.get("access-control-allow-origin")).toBe(origin);
+    expect(answer.headers.get("access-control-expose-headers")?.toLowerCase()).toContain("mcp-session-id");
+    const stranger = await call("https://evil.example.com", server.url);
+    expect(stranger.status).toBe(403);
+    expect(stranger.headers.get("access-control-allow-origin")).not.toBe("https://evil.example.com");
+
+    await using closed = await served(ASKING_SWARM);
+    expect((await call(closed.url, closed.url)).headers.get("access-control-allow-origin")).toBeNull();
+  });
+
   it("is not there where it is switched off", async () => {
     await using server = await served(ASKING_SWARM, "[mcp]\nenabled = false\n");
     expect((await fetch(`${server.url}/mcp`, { method: "POST" })).status).toBe(404);

@@ -1,7 +1,7 @@
 /** `modelAgent`: an agent that thinks with a model. */
-import type { AgentFunction, Turn } from "../../engine/agent.js";
+import { type AgentFunction, type Turn, TurnHeldError } from "../../engine/agent.js";
 import type { BackoffPolicy, Random } from "../../net/index.js";
-import { AgentError, AgentParamsError } from "../errors.js";
+import { AgentParamsError } from "../errors.js";
 import {
   type Connection,
   ConnectionError,
@@ -12,6 +12,7 @@ import {
 import { connect, type LanguageModel, optionsName } from "./language-model.js";
 import { type ModelParams, type Price, readModelParams } from "./params.js";
 import { MODEL_BACKOFF } from "./retry.js";
+import { Standings } from "./standing.js";
 import { type Mind, ModelTurn } from "./turn.js";
 
 /** What belongs to the process rather than to one agent. */
@@ -37,13 +38,16 @@ export function agentFromParams(
   surroundings: ModelSurroundings,
 ): AgentFunction {
   const connection = planFor(params, toolFormat, surroundings.env ?? process.env);
-  let model: Promise<LanguageModel> | undefined;
+  const awaken = async (): Promise<Mind> => {
+    const model = await connect(connection, surroundings.fetch);
+    return mindOf(model, connection.format, optionsName(connection), params, surroundings);
+  };
+  let mind: Promise<Mind> | undefined;
   return async (turn) => {
     const token = tokenFor(connection, turn, params.llm);
     // Loaded late: a swarm that is only looked at needs no provider.
-    model ??= connect(connection, surroundings.fetch);
-    const mind = mindOf(await model, connection.format, optionsName(connection), params, surroundings);
-    return new ModelTurn(mind, turn, token).run();
+    mind ??= awaken();
+    return new ModelTurn(await mind, turn, token).run();
   };
 }
 
@@ -73,6 +77,7 @@ function mindOf(
     format,
     optionsName: name,
     params: price === undefined ? params : { ...params, prices: price },
+    standings: new Standings(params, format),
     print: params.print_llm_streams ? print : undefined,
     now: surroundings.now ?? Date.now,
     random: surroundings.random ?? Math.random,
@@ -93,22 +98,25 @@ export function planFor(
   }
 }
 
-/** @throws AgentError `no_credentials` */
+/** @throws TurnHeldError when there are none: the task waits for them (decisions H1) */
 function tokenFor({ credentials }: Connection, turn: Turn, llm: string): string | undefined {
   switch (credentials.kind) {
     case "none":
       return undefined;
     case "key":
       if (credentials.key !== undefined) return undefined;
-      throw new AgentError("no_credentials", `there is no key for ${llm}: set ${credentials.variable}`);
+      throw new TurnHeldError(
+        "credentials",
+        `there is no key for ${llm}. Set ${credentials.variable} and start the server again; the task then goes on`,
+      );
     case "caller": {
       const token = turn.params.user_token;
       if (typeof token === "string" && token !== "") return token;
       if (credentials.key !== undefined) return undefined;
-      throw new AgentError(
-        "no_credentials",
+      throw new TurnHeldError(
+        "credentials",
         `${llm} is reached through the proxy with the caller's token, which is not at hand (it is kept in memory ` +
-          "only). Call again, or set LITELLM_PROXY_API_KEY",
+          "only). The task goes on when its owner calls again, or when LITELLM_PROXY_API_KEY is set",
       );
     }
   }

@@ -68,7 +68,7 @@ export function planConnection(routing: Routing, env: Environment): Connection {
         format: "google",
         model,
         key: ["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"],
-        url: undefined,
+        url: env.GOOGLE_GEMINI_BASE_URL,
       });
     case "ollama": {
       const host = nonEmpty(env.OLLAMA_HOST) ?? "http://127.0.0.1:11434";

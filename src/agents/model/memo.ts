@@ -27,7 +27,9 @@ export function memoOf(
     const options = Options.safeParse(part.providerMetadata);
     return options.success ? [{ text: part.text, options: options.data }] : [];
   });
-  const signed = calls.map(({ providerMetadata }) => Options.safeParse(providerMetadata).data ?? null);
+  const signed = calls.map(({ providerMetadata }) =>
+    providerMetadata === undefined ? null : (Options.safeParse(providerMetadata).data ?? null),
+  );
   if (reasoning.length === 0 && signed.every((options) => options === null)) return undefined;
   return { model, reasoning, calls: signed };
 }

@@ -5,6 +5,8 @@ import type { WireFormat } from "./connection.js";
 import type { CallOptions, Prompt, PromptMessage, ProviderOptions } from "./language-model.js";
 import type { ModelParams } from "./params.js";
 
+export type ProviderTools = NonNullable<CallOptions["tools"]>;
+
 export interface RequestParts {
   readonly params: ModelParams;
   readonly format: WireFormat;
@@ -12,7 +14,7 @@ export interface RequestParts {
   readonly optionsName: string;
   readonly system: string;
   readonly messages: Prompt;
-  readonly tools: readonly OfferedTool[];
+  readonly tools: ProviderTools;
   readonly toolChoice: ToolChoice;
   /** The caller's token, where the model is reached through a proxy. */
   readonly token?: string;
@@ -35,13 +37,7 @@ export function buildRequest(parts: RequestParts): CallOptions {
   return {
     prompt: [systemMessage(parts), ...withCacheMark(messages, parts)],
     ...(tools.length > 0 && {
-      tools: tools.map((tool) => ({
-        type: "function" as const,
-        name: tool.name,
-        description: tool.description,
-        inputSchema: { ...tool.parameters },
-        ...strictness(tool.name, format),
-      })),
+      tools,
       toolChoice:
         typeof toolChoice === "object" ? { type: "tool", toolName: toolChoice.name } : { type: toolChoice },
     }),
@@ -51,6 +47,16 @@ export function buildRequest(parts: RequestParts): CallOptions {
     ...(parts.token !== undefined && { headers: { authorization: `Bearer ${parts.token}` } }),
     providerOptions: merge(ownOptions(parts, thinking), params.provider_options),
   };
+}
+
+export function providerTools(tools: readonly OfferedTool[], format: WireFormat): ProviderTools {
+  return tools.map((tool) => ({
+    type: "function" as const,
+    name: tool.name,
+    description: tool.description,
+    inputSchema: { ...tool.parameters },
+    ...strictness(tool.name, format),
+  }));
 }
 
 function chooseTools({ toolChoice, params }: RequestParts): ToolChoice {

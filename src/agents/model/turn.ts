@@ -17,9 +17,10 @@ import type { WireFormat } from "./connection.js";
 import type { CallOptions, LanguageModel, Prompt } from "./language-model.js";
 import { memoOf } from "./memo.js";
 import type { ModelParams } from "./params.js";
-import { historyPrompt, systemPrompt } from "./prompt.js";
+import { historyPrompt } from "./prompt.js";
 import { buildRequest } from "./request.js";
 import { ModelCallError, withRetries } from "./retry.js";
+import type { Standing, Standings } from "./standing.js";
 import { UsageCount } from "./usage.js";
 
 export interface Mind {
@@ -27,6 +28,7 @@ export interface Mind {
   readonly format: WireFormat;
   readonly optionsName: string;
   readonly params: ModelParams;
+  readonly standings: Standings;
   readonly print: ((text: string) => void) | undefined;
   readonly now: () => number;
   readonly random: Random;
@@ -43,6 +45,7 @@ export class ModelTurn {
   readonly #mind: Mind;
   readonly #turn: Turn;
   readonly #token: string | undefined;
+  readonly #standing: Standing;
   readonly #usage = new UsageCount();
   #history: readonly HistoryItem[];
   #compaction: AgentAnswer["compaction"];
@@ -52,6 +55,7 @@ export class ModelTurn {
     this.#mind = mind;
     this.#turn = turn;
     this.#token = token;
+    this.#standing = mind.standings.of(turn);
     this.#history = turn.history;
   }
 
@@ -128,23 +132,17 @@ export class ModelTurn {
 
   #request(mending: Prompt): CallOptions {
     const { params, format, optionsName } = this.#mind;
-    const { tools, toolChoice } = this.#turn;
+    const { system, tools } = this.#standing;
     return buildRequest({
       params,
       format,
       optionsName,
-      system: this.#system(),
+      system,
       messages: [...historyPrompt(this.#history, this.#name), ...mending],
       tools,
-      toolChoice,
+      toolChoice: this.#turn.toolChoice,
       ...(this.#token !== undefined && { token: this.#token }),
     });
-  }
-
-  #system(): string {
-    const { agent, swarm, peers } = this.#turn;
-    const { system, mail_primer: primer } = this.#mind.params;
-    return systemPrompt({ system, agent, swarm, peers, primer });
   }
 
   async #ask(options: CallOptions, quiet = false): Promise<ModelAnswer> {
@@ -174,8 +172,7 @@ export class ModelTurn {
   async #compactIfLong(): Promise<void> {
     const { context_window: window, compact_at: share } = this.#mind.params;
     if (share === 0) return;
-    const fixed = this.#system().length + JSON.stringify(this.#turn.tools).length;
-    if (estimateTokens(fixed + sizeOfAll(this.#history)) <= window * share) return;
+    if (estimateTokens(this.#standing.size + sizeOfAll(this.#history)) <= window * share) return;
     await this.#compact(charactersOf(window * share) / 2);
   }
 

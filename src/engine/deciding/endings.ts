@@ -2,6 +2,7 @@
 import { normaliseBreakpointCall } from "../../mail/calls.js";
 import type { MAILMessage } from "../../mail/message.js";
 import { SYSTEM_SUBJECTS } from "../../mail/subjects.js";
+import type { HoldReason } from "../agent.js";
 import type { Completed } from "../entries.js";
 import { isFromPerson, type TaskState, wasTaken } from "../state.js";
 import type { Draft } from "./draft.js";
@@ -68,6 +69,16 @@ export function pause(draft: Draft, agent: string): void {
     body: JSON.stringify(every.map(normaliseBreakpointCall)),
   });
   draft.emit({ t: "paused", at: draft.at, agent, calls, message });
+}
+
+/** Stops the task until an agent has what it needs for its turn; the messages that it could not take stay. */
+export function hold(draft: Draft, agent: string, reason: HoldReason, text: string): void {
+  if (draft.state.status !== "running") return;
+  const message = draft.systemComplete({
+    subject: SYSTEM_SUBJECTS.taskHeld,
+    body: `Agent '${agent}' cannot go on: ${text}`,
+  });
+  draft.emit({ t: "paused", at: draft.at, agent, calls: [], message, reason });
 }
 
 export function resume(draft: Draft, maxSteps?: number | null): void {

@@ -3,6 +3,7 @@ import { ask, complete } from "../../../test/kit/answers.js";
 import { agent, swarm } from "../../../test/kit/swarms.js";
 import { TestTask } from "../../../test/kit/test-task.js";
 import { buildComplete } from "../../mail/build.js";
+import { nextReplyDue } from "./interswarm.js";
 
 const boss = agent("boss", {
   targets: ["x@north", "y@south"],
@@ -60,5 +61,61 @@ describe("the end of a task", () => {
     expect(entries.map((entry) => entry.t)).toContain("completed");
     expect(task.state.endings.map((ending) => ending.message.message.body)).toEqual(["all done"]);
     expect(task.state.outbound).toEqual([]);
+  });
+});
+
+describe("a request that another swarm accepted and does not answer", () => {
+  const REPLY_TIME = 60_000;
+  /** Two swarms were asked; the second accepted a second later. */
+  function asked() {
+    const task = new TestTask(swarm([boss]), { limits: { replyTime: REPLY_TIME } });
+    task.turn("boss", ask("x@north", "how cold?"), ask("y@south", "how warm?"));
+    const start = task.at;
+    for (const { message, swarm: to } of [...task.state.outbound]) {
+      task.do({ type: "carried", messageId: message.id, swarm: to, ok: true });
+      task.at += 1_000;
+    }
+    return { task, start };
+  }
+  const notices = (task: TestTask) =>
+    task.waiting("boss").filter((text) => text.includes("no answer came within 60 s"));
+
+  it("is told to who asked, once, when the time is up and not before", () => {
+    const { task, start } = asked();
+    expect(nextReplyDue(task.state, REPLY_TIME)).toBe(start + REPLY_TIME);
+    task.at = start + REPLY_TIME - 1;
+    expect(task.do({ type: "reply_time" })).toEqual([]);
+    task.at = start + REPLY_TIME;
+    task.do({ type: "reply_time" });
+    expect(notices(task)).toEqual([expect.stringContaining("'x@north'")]);
+    // The other one has a second more.
+    expect(nextReplyDue(task.state, REPLY_TIME)).toBe(start + REPLY_TIME + 1_000);
+    expect(task.do({ type: "reply_time" })).toEqual([]);
+    task.at = start + 2 * REPLY_TIME;
+    task.do({ type: "reply_time" });
+    expect(notices(task)).toHaveLength(2);
+    expect(nextReplyDue(task.state, REPLY_TIME)).toBeUndefined();
+  });
+
+  it("is waited for without end where no time is set, and not by a task that has ended", () => {
+    const { task } = asked();
+    expect(nextReplyDue(task.state, undefined)).toBeUndefined();
+    task.cancel();
+    task.at += 10 * REPLY_TIME;
+    expect(task.do({ type: "reply_time" })).toEqual([]);
+  });
+});
+
+describe("events of another swarm", () => {
+  it("are copied once each, in that swarm's order, whatever is offered again", () => {
+    const task = new TestTask(swarm([boss]));
+    const copy = (from: string, ...ids: string[]) =>
+      task
+        .do({ type: "copy_events", swarm: from, events: ids.map((id) => ({ id, event: "news", data: {} })) })
+        .map((entry) => (entry.t === "remote_event" ? `${entry.swarm} ${entry.id}` : entry.t));
+    expect(copy("north", "1", "3.1", "3.2")).toEqual(["north 1", "north 3.1", "north 3.2"]);
+    expect(copy("north", "1", "2", "3.2", "4")).toEqual(["north 4"]);
+    expect(copy("south", "1")).toEqual(["south 1"]);
+    expect(copy("north", "nonsense", "-1", "")).toEqual([]);
   });
 });

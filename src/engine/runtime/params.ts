@@ -11,13 +11,17 @@ const NONE: Values = {};
 export class Params {
   readonly #values = new Map<string, Values>();
 
-  set(instance: InstanceId, values: Values): void {
+  /** Whether there is anything among the values that was not there before. */
+  set(instance: InstanceId, values: Values): boolean {
     const key = instanceKey(instance);
+    const before = this.#values.get(key) ?? NONE;
     this.#values.delete(key);
     this.#values.set(key, values);
-    if (this.#values.size <= MOST) return;
-    const [oldest] = this.#values.keys();
-    if (oldest !== undefined) this.#values.delete(oldest);
+    if (this.#values.size > MOST) {
+      const [oldest] = this.#values.keys();
+      if (oldest !== undefined) this.#values.delete(oldest);
+    }
+    return Object.entries(values).some(([name, value]) => before[name] !== value);
   }
 
   of(instance: InstanceId): Values {

@@ -32,6 +32,8 @@ export class Round {
       case "cancelled":
         // Empties every mailbox.
         return outcomeOf(entry);
+      case "paused":
+        return this.#taken || entry.reason !== undefined ? outcomeOf(entry) : undefined;
       default:
         return this.#taken ? outcomeOf(entry) : undefined;
     }

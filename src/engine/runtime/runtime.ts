@@ -25,6 +25,7 @@ import { Equipment } from "./equipment.js";
 import { RuntimeError, unknownTask } from "./errors.js";
 import { type FollowOptions, follow, type NumberedEntry } from "./follow.js";
 import { HeadCount } from "./head-count.js";
+import { Holds } from "./holds.js";
 import { Ledger, notWritten } from "./ledger.js";
 import { DEFAULT_RUNTIME_LIMITS, type RuntimeLimits } from "./limits.js";
 import type { LiveTask } from "./live-task.js";
@@ -88,6 +89,7 @@ export class Runtime implements Core {
   readonly #probation: Probation;
   readonly #actions: ActionRunner;
   readonly #deliveries: Deliveries;
+  readonly #holds: Holds;
   readonly #ledger: Ledger;
   readonly #timers: Timers;
   readonly #quiet: Quiet;
@@ -128,6 +130,12 @@ export class Runtime implements Core {
       memory: parts.memory ?? parts.store.memory,
     });
     this.#deliveries = new Deliveries(this, parts.carriers ?? []);
+    this.#holds = new Holds({
+      paused: (after, limit) => parts.store.tasks.withStatus("paused", after, limit),
+      isHeld: async (key) => (await this.read(key, ({ held }) => held !== undefined)) === true,
+      retry: (key) => this.command(key, { type: "retry" }),
+      isOpen: () => this.#phase === "open",
+    });
     this.#timers = new Timers(this);
     this.#quiet = new Quiet(this.clock, () => this.#shelf.tasks());
     this.#ledger = new Ledger({
@@ -182,7 +190,7 @@ export class Runtime implements Core {
 
   /** Values for the agents and actions of an instance. Held in memory only. */
   setParams(instance: InstanceId, params: Readonly<Record<string, unknown>>): void {
-    this.#params.set(instance, params);
+    if (this.#params.set(instance, params)) this.#unhold(this.#holds.retryAll(instance));
   }
 
   paramsOf(instance: InstanceId): Readonly<Record<string, unknown>> {
@@ -212,7 +220,17 @@ export class Runtime implements Core {
       if (rows.length < 500) break;
     }
     this.#scheduler.pump();
+    // Beside everything else: there may be many paused tasks, and nobody waits for these.
+    this.#unhold(this.#holds.takeUp());
     return recovered;
+  }
+
+  /** Held tasks that cannot be tried now stay as they are, and are tried the next time. */
+  #unhold(trying: Promise<void>): void {
+    trying.catch((error: unknown) => {
+      if (this.#phase === "open")
+        this.report({ code: "retry_failed", message: describe(error), cause: error });
+    });
   }
 
   /** Puts a person's message into a task of theirs: a new one, or one that goes on. Resolves when it is durable. */
@@ -513,6 +531,7 @@ export class Runtime implements Core {
         case "cancelled":
           stopAll(task, "cancelled");
           this.waiters.settle(task.state, entry);
+          this.#holds.note(task.state);
           break;
         case "failed":
           if (entry.code === TASK_TIMEOUT) stopAll(task, "task_time_limit");
@@ -521,12 +540,14 @@ export class Runtime implements Core {
         case "completed":
         case "paused":
           this.waiters.settle(task.state, entry);
+          this.#holds.note(task.state);
           break;
         case "opened":
         case "resumed":
           // What starts from here on was not under way when the process started.
           task.recoveredUpTo = 0;
           this.#timers.setDeadline(task);
+          this.#holds.note(task.state);
           break;
         default:
           break;

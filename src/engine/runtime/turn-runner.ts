@@ -1,6 +1,6 @@
 /** Asks agents: starts their turns, keeps their time, and brings what they answer back to the engine. */
 import { isRecord } from "../../mail/record.js";
-import type { AgentAnswer, ToolChoice } from "../agent.js";
+import { type AgentAnswer, type ToolChoice, TurnHeldError } from "../agent.js";
 import type { Command } from "../commands.js";
 import type { Mail } from "../state.js";
 import { describe } from "./actions.js";
@@ -132,6 +132,19 @@ export class TurnRunner {
       return;
     }
     const message = describe(error);
+    if (error instanceof TurnHeldError) {
+      const { reason } = error;
+      this.#core.report({ code: error.code, message, task: task.key, cause: error });
+      const took = turn.mails.map((mail) => mail.number);
+      this.#finish(task, turn, {
+        type: "hold_turn",
+        agent: turn.agent,
+        took,
+        reason,
+        message: error.message,
+      });
+      return;
+    }
     this.#core.report({ code: "agent_error", message, task: task.key, cause: error });
     this.#fail(task, turn, "agent_error", message);
   }

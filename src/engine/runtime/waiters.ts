@@ -1,6 +1,7 @@
 /** Those who wait for what becomes of a message they posted (decisions B6). */
 import type { AgentToolCall } from "../../mail/calls.js";
 import type { MAILMessage } from "../../mail/message.js";
+import type { HoldReason } from "../agent.js";
 import type { Entry } from "../entries.js";
 import type { TaskStatus } from "../ports.js";
 import { type TaskState, wasTaken } from "../state.js";
@@ -12,6 +13,8 @@ export interface Outcome {
   readonly error?: { readonly code: string; readonly message: string };
   /** The calls that wait for a person, if it is paused. */
   readonly breakpoints?: readonly AgentToolCall[];
+  /** What an agent needs, if it is paused for that. */
+  readonly reason?: HoldReason;
 }
 
 interface Waiter {
@@ -43,7 +46,11 @@ export class Waiters {
     const waiters = this.#byTask.get(state.key);
     const outcome = outcomeOf(entry);
     if (waiters === undefined || outcome === undefined) return;
-    const released = waiters.filter((waiter) => !stillWaits(state, waiter.messageId));
+    // A held task takes nobody's message before it has what it needs: all are told.
+    const released =
+      outcome.reason === undefined
+        ? waiters.filter((waiter) => !stillWaits(state, waiter.messageId))
+        : [...waiters];
     this.#remove(state.key, released);
     for (const waiter of released) waiter.resolve(outcome);
   }
@@ -77,7 +84,9 @@ export function outcomeOf(entry: Entry): Outcome | undefined {
     case "completed":
       return { status: "completed", message: entry.message };
     case "paused":
-      return { status: "paused", message: entry.message, breakpoints: entry.calls };
+      return entry.reason === undefined
+        ? { status: "paused", message: entry.message, breakpoints: entry.calls }
+        : { status: "paused", message: entry.message, reason: entry.reason };
     case "cancelled":
       return { status: "cancelled", message: entry.message };
     case "failed":

@@ -127,6 +127,10 @@ function sketch(entry: Entry): Sketch[] {
         },
       ];
     case "paused":
+      if (entry.reason !== undefined) {
+        const extra = { caller: entry.agent, reason: entry.reason };
+        return [{ ...end("task_complete", "paused", entry.message), extra }];
+      }
       return [
         {
           event: "breakpoint_tool_call",

@@ -1,5 +1,6 @@
 /** The reference's task record (mail.md 1.12), and what a list of tasks shows. */
 import type { MAILMessage } from "../../mail/message.js";
+import type { HoldReason } from "../agent.js";
 import type { TaskRow, TaskStatus } from "../ports.js";
 import type { TaskState } from "../state.js";
 import type { MailEvent } from "./events.js";
@@ -18,6 +19,8 @@ export interface TaskRecord {
   readonly title: string | null;
   readonly status: TaskStatus;
   readonly error?: { readonly code: string; readonly message: string };
+  /** What an agent needs before a paused task can go on. */
+  readonly reason?: HoldReason;
   /** Internal key of the task. */
   readonly key: string;
 }
@@ -51,6 +54,7 @@ export function recordOf(
     title: title ?? null,
     status: state.status,
     ...(state.error !== undefined && { error: state.error }),
+    ...(state.held !== undefined && { reason: state.held }),
     key: state.key,
   };
 }

@@ -219,7 +219,14 @@ function readView(db: Database): ViewWrite[] {
       },
     }),
   );
-  return [...swarms, ...members, ...invites, ...pending, ...bans, ...mutes, ...keys];
+  const seals = all("SELECT * FROM mesh_sealing_keys").map(
+    (row): ViewWrite => ({
+      kind: "mesh.seal.put",
+      publicKey: text(row.public_key),
+      since: number(row.since),
+    }),
+  );
+  return [...swarms, ...members, ...invites, ...pending, ...bans, ...mutes, ...keys, ...seals];
 }
 
 function text(cell: Cell | undefined): string {

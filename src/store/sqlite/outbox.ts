@@ -32,6 +32,12 @@ export function createOutboxReads(db: Database, assertOpen: () => void): OutboxR
   );
   const byId = db.prepare<[string], Row>("SELECT * FROM outbox WHERE id = ?");
   const byKey = db.prepare<[string, string], Row>("SELECT * FROM outbox WHERE queue = ? AND dedupe_key = ?");
+  const overdue = db.prepare<[string, number, number], Row>(`
+    SELECT * FROM outbox WHERE queue = ? AND status = 'waiting' AND deadline_at <= ? ORDER BY deadline_at LIMIT ?
+  `);
+  const nextDeadline = db.prepare<[string, number], { deadline: number | null }>(`
+    SELECT min(deadline_at) AS deadline FROM outbox WHERE queue = ? AND status = 'waiting' AND deadline_at > ?
+  `);
   const listed = (filter: string) =>
     db.prepare<[object], Row>(
       `SELECT * FROM outbox WHERE queue = @queue ${filter} AND number > @after ORDER BY number LIMIT @limit`,
@@ -64,6 +70,14 @@ export function createOutboxReads(db: Database, assertOpen: () => void): OutboxR
     async byDedupeKey(queue, key) {
       assertOpen();
       return optional(byKey.get(queue, key));
+    },
+    async overdue(queue, now, limit) {
+      assertOpen();
+      return overdue.all(queue, now, limit).map(toItem);
+    },
+    async nextDeadline(queue, after) {
+      assertOpen();
+      return nextDeadline.get(queue, after)?.deadline ?? undefined;
     },
     async list(queue, { status, target, afterNumber = 0, limit }) {
       assertOpen();

@@ -1,3 +1,4 @@
+import type { A2aState } from "../../a2a/state.js";
 import type { TokenIndex } from "../../auth/tokens/port.js";
 import type { ConversationIndex } from "../../conversations/ports.js";
 import type { KeyValueMemory } from "../../engine/memory.js";
@@ -23,6 +24,7 @@ import { createMeshReads } from "./mesh.js";
 import { createOutboxReads } from "./outbox.js";
 import { type Reclaimed, reclaimSpace } from "./reclaim.js";
 import type { Room, WriteHandler } from "./room.js";
+import { createA2aState } from "./rooms/a2a.js";
 import { createTokenIndex } from "./rooms/auth.js";
 import { createFederationReads } from "./rooms/federation.js";
 import { createHttpState } from "./rooms/http.js";
@@ -61,6 +63,7 @@ export class SqliteStore implements Store {
   readonly tasks: TaskIndex;
   readonly tokens: TokenIndex;
   readonly http: HttpState;
+  readonly a2a: A2aState;
   readonly #db: Database;
   readonly #journals: Journals;
   readonly #group: GroupCommit;
@@ -91,6 +94,7 @@ export class SqliteStore implements Store {
     this.tasks = createTaskIndex(db, () => this.#assertOpen());
     this.tokens = createTokenIndex(db, () => this.#assertOpen());
     this.http = createHttpState(db, () => this.#assertOpen());
+    this.a2a = createA2aState(db, () => this.#assertOpen());
   }
 
   /** Prepared when first asked for, so that a store without this room can be opened too. */

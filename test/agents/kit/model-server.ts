@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { chat } from "./chat.js";
+import { google } from "./google.js";
 import { messages } from "./messages.js";
 import { responses } from "./responses.js";
 import { type Asked, checkPairing, type Format, type Reply, record } from "./wire.js";
@@ -27,7 +28,7 @@ export interface Request extends Asked {
 
 export type Model = (request: Request, count: number) => Behaviour | Promise<Behaviour>;
 
-const FORMATS: readonly Format[] = [chat, responses, messages];
+const FORMATS: readonly Format[] = [chat, responses, messages, google];
 
 export class ModelServer {
   readonly requests: Request[] = [];
@@ -65,6 +66,8 @@ export class ModelServer {
       OPENAI_BASE_URL: this.url,
       ANTHROPIC_API_KEY: "sk-anthropic-secret",
       ANTHROPIC_BASE_URL: this.url,
+      GEMINI_API_KEY: "sk-google-secret",
+      GOOGLE_GEMINI_BASE_URL: this.url,
     };
   }
 
@@ -86,7 +89,7 @@ export class ModelServer {
     };
     let asked: Asked;
     try {
-      asked = format.read(body);
+      asked = format.read(body, request.url ?? "");
       checkPairing(asked.said);
     } catch (error) {
       this.complaints.push(error instanceof Error ? error.message : String(error));

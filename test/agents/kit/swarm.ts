@@ -21,6 +21,7 @@ export function ways(server: () => ModelServer): Way[] {
     ["OpenAI Chat Completions", () => ({ llm: "openai/gpt-test", toolFormat: "completions" })],
     ["OpenAI Responses", () => ({ llm: "openai/gpt-test", toolFormat: "responses" })],
     ["Anthropic Messages", () => ({ llm: "anthropic/claude-test" })],
+    ["Google Gemini", () => ({ llm: "google/gemini-test" })],
     ["an OpenAI-compatible server", () => ({ llm: "vllm/some-model", baseUrl: server().url })],
   ];
   return formats.flatMap(([name, options]) =>
@@ -44,9 +45,12 @@ export interface Office {
 export async function openOffice(
   server: ModelServer,
   options: Omit<ModelAgentOptions, "system">,
-  more: Partial<MailroomOptions> & { readonly env?: Record<string, string> } = {},
+  more: Partial<MailroomOptions> & {
+    readonly env?: Record<string, string>;
+    readonly print?: (text: string) => void;
+  } = {},
 ): Promise<Office> {
-  const { env, ...rest } = more;
+  const { env, print, ...rest } = more;
   const lookedUp: string[] = [];
   const lookUp = defineAction({
     name: "look_up",
@@ -65,7 +69,11 @@ export async function openOffice(
       return found;
     },
   });
-  const surroundings = { env: { ...server.env, ...env }, backoff: { base: 1, factor: 1, cap: 1, jitter: 0 } };
+  const surroundings = {
+    env: { ...server.env, ...env },
+    backoff: { base: 1, factor: 1, cap: 1, jitter: 0 },
+    ...(print !== undefined && { print }),
+  };
   const swarm = defineSwarm({
     name: "office",
     agents: [

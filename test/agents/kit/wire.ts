@@ -1,4 +1,4 @@
-/** What the model server's three wire formats have in common. */
+/** What the model server's wire formats have in common. */
 
 /** A conversation as any of the formats tells it. */
 export interface Said {
@@ -38,7 +38,8 @@ export interface Reply {
 /** A wire format: how a request is read and checked, and how a reply is written. */
 export interface Format {
   readonly path: RegExp;
-  read(body: Readonly<Record<string, unknown>>): Asked;
+  /** @param url where it was asked */
+  read(body: Readonly<Record<string, unknown>>, url: string): Asked;
   whole(reply: Reply, id: string): unknown;
   /** The frames of a streamed reply. */
   frames(reply: Reply, id: string): readonly string[];

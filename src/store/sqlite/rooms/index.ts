@@ -1,4 +1,5 @@
 import type { Room } from "../room.js";
+import { a2aRoom } from "./a2a.js";
 import { authRoom } from "./auth.js";
 import { conversationsRoom } from "./conversations.js";
 import { engineRoom } from "./engine.js";
@@ -20,4 +21,5 @@ export const ROOMS: readonly Room[] = [
   meshRoom,
   federationRoom,
   memoryRoom,
+  a2aRoom,
 ];

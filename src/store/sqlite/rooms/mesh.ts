@@ -127,6 +127,16 @@ export const meshRoom = defineRoom<MeshRowWrite>({
         ) STRICT;
       `,
     },
+    {
+      number: 2,
+      name: "keys that seal",
+      sql: `
+        CREATE TABLE mesh_sealing_keys (
+          public_key TEXT PRIMARY KEY,
+          since INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+      `,
+    },
   ],
   writes: {
     "mesh.swarm.put": putSwarm,
@@ -209,6 +219,10 @@ export const meshRoom = defineRoom<MeshRowWrite>({
         fetchedAt,
         endpoint ?? null,
       ],
+    ),
+    "mesh.seal.put": simply(
+      "INSERT INTO mesh_sealing_keys VALUES (?, ?) ON CONFLICT DO NOTHING",
+      ({ publicKey, since }) => [publicKey, since],
     ),
     "mesh.seen.put": putSeen,
     "mesh.queue.put": putQueued,

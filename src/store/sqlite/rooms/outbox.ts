@@ -53,6 +53,11 @@ export const outboxRoom = defineRoom<OutboxRowWrite>({
         ) STRICT, WITHOUT ROWID;
       `,
     },
+    {
+      number: 2,
+      name: "items by deadline",
+      sql: "CREATE INDEX outbox_deadlines ON outbox (queue, deadline_at) WHERE status = 'waiting';",
+    },
   ],
   writes: {
     "outbox.enqueue": enqueue,

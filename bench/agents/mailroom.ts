@@ -1,0 +1,75 @@
+/** Mailroom: two model agents, with a model of the AI SDK that is given in code. */
+import { defineAgent, defineSwarm, Mailroom, type ModelAgentOptions, modelAgent } from "../../src/index.js";
+import { type Contender, FORECAST, QUESTION, type Surroundings } from "./contender.js";
+
+type Model = Exclude<ModelAgentOptions["llm"], string>;
+type Prompt = Parameters<Model["doGenerate"]>[0]["prompt"];
+
+const USAGE = {
+  inputTokens: { total: 10, noCache: 10, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 5, text: 5, reasoning: 0 },
+};
+
+export async function open({ directory, fsync }: Surroundings): Promise<Contender> {
+  let modelTime = 0;
+  let calls = 0;
+  const model = (answer: (prompt: Prompt) => readonly [tool: string, args: object]): Model => ({
+    specificationVersion: "v3",
+    provider: "instant",
+    modelId: "instant",
+    supportedUrls: {},
+    doStream: () => Promise.reject(new Error("nothing is streamed")),
+    doGenerate: async ({ prompt }) => {
+      const start = performance.now();
+      const [toolName, args] = answer(prompt);
+      const toolCallId = `call_${++calls}`;
+      const input = JSON.stringify(args);
+      modelTime += performance.now() - start;
+      return {
+        content: [{ type: "tool-call", toolCallId, toolName, input }],
+        finishReason: { unified: "tool-calls", raw: "tool_calls" },
+        usage: USAGE,
+        warnings: [],
+      };
+    },
+  });
+  const mailroom = await Mailroom.open({
+    data: directory,
+    durability: fsync ? "fsync" : "fast",
+    swarm: defineSwarm({
+      name: "bench",
+      agents: [
+        defineAgent({
+          name: "supervisor",
+          enableEntrypoint: true,
+          canCompleteTasks: true,
+          commTargets: ["weather"],
+          run: modelAgent({
+            system: "Ask weather, then finish.",
+            llm: model((prompt) =>
+              prompt.some(({ role }) => role === "assistant")
+                ? ["task_complete", { finish_message: FORECAST }]
+                : ["send_request", { target: "weather", subject: "Forecast", body: QUESTION }],
+            ),
+          }),
+        }),
+        defineAgent({
+          name: "weather",
+          commTargets: ["supervisor"],
+          run: modelAgent({
+            system: "Answer with the forecast.",
+            llm: model(() => [
+              "send_response",
+              { target: "supervisor", subject: "Re: Forecast", body: FORECAST },
+            ]),
+          }),
+        }),
+      ],
+    }),
+  });
+  return {
+    run: async (caller) => (await mailroom.user(`user-${caller}`).ask(QUESTION)).response,
+    modelTime: () => modelTime,
+    close: () => mailroom.close(),
+  };
+}

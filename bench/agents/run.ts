@@ -1,0 +1,54 @@
+/** One measurement of one system, in a process of its own: `run.js <index of the system> <at once> <milliseconds>`. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Contender, FORECAST, type Surroundings, TURNS } from "./contender.js";
+import { SYSTEMS } from "./systems.js";
+
+export interface Measured {
+  readonly tasksPerSecond: number;
+  /** Milliseconds between asking and answering, without the model, for each of the turns. */
+  readonly overheadPerTurn: number;
+  /** Milliseconds of processor time for each of the turns: the same on a busy machine as on an idle one. */
+  readonly workPerTurn: number;
+}
+
+const [index = 0, atOnce = 1, time = 1_000] = process.argv.slice(2).map(Number);
+const system = SYSTEMS[index];
+if (system === undefined) throw new Error(`there is no system ${index}`);
+const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
+const { open }: { open(surroundings: Surroundings): Promise<Contender> } = await import(system.module.href);
+const contender = await open({ directory, fsync: system.fsync });
+
+async function load(milliseconds: number): Promise<{ tasks: number; waited: number; took: number }> {
+  const begin = performance.now();
+  let tasks = 0;
+  let waited = 0;
+  const caller = async (n: number): Promise<void> => {
+    while (performance.now() - begin < milliseconds) {
+      const start = performance.now();
+      const answer = await contender.run(n);
+      if (answer !== FORECAST) throw new Error(`${system?.name} answered: ${answer}`);
+      waited += performance.now() - start;
+      tasks++;
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, (_, n) => caller(n)));
+  return { tasks, waited, took: performance.now() - begin };
+}
+
+// Compilers need a while to see what is asked of them often.
+await load(time);
+const before = contender.modelTime();
+const cpuBefore = process.cpuUsage();
+const { tasks, waited, took } = await load(time);
+const cpu = process.cpuUsage(cpuBefore);
+const inModel = contender.modelTime() - before;
+const measured: Measured = {
+  tasksPerSecond: (tasks * 1_000) / took,
+  overheadPerTurn: (waited - inModel) / (tasks * TURNS),
+  workPerTurn: ((cpu.user + cpu.system) / 1_000 - inModel) / (tasks * TURNS),
+};
+await contender.close();
+rmSync(directory, { recursive: true, force: true });
+console.log(JSON.stringify(measured));
