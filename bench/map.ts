@@ -21,6 +21,8 @@ Object.assign(globalThis, { WebSocket });
 const report = new Report("map");
 const QUICK = process.argv.includes("--quick");
 const DURATION = QUICK ? 1000 : 3000;
+/** For each server alike, before anything is counted: code that has not run yet is slow. */
+const WARM_UP = QUICK ? 500 : 1000;
 /** Without an answer for so long, a server is taken for dead. */
 const PATIENCE = 2000;
 
@@ -139,6 +141,33 @@ interface Measured {
   readonly survived: boolean;
 }
 
+/** What a single request can come to at best: a turn is answered when it is committed, so not before this is done. */
+async function bareCommits(durability: "fsync" | "fast"): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
+  const store = await openSqliteStore({ directory, durability });
+  const data = JSON.stringify([{ t: "turn", at: 0, text: "x".repeat(500) }]);
+  let expected = 0;
+  const commitFor = async (milliseconds: number): Promise<number> => {
+    const started = performance.now();
+    const first = expected;
+    while (performance.now() - started < milliseconds) {
+      await store.commit({ appends: [{ journal: "conv-bench", expected, count: 1, data }] });
+      expected++;
+    }
+    return ((expected - first) / (performance.now() - started)) * 1000;
+  };
+  await commitFor(WARM_UP);
+  report.add({
+    what: "bare commits of the store, one at a time: the limit for one connection",
+    store: "sqlite",
+    durability,
+    value: await commitFor(DURATION),
+    unit: "commits/s",
+  });
+  await store.close();
+  rmSync(directory, { recursive: true });
+}
+
 async function measure({ url }: Running, { writers, depth, subscribers }: Load): Promise<Measured> {
   const clients = await Promise.all(Array.from({ length: writers }, () => Client.connect(url, "agent")));
   const conversations = await Promise.all(
@@ -156,7 +185,6 @@ async function measure({ url }: Running, { writers, depth, subscribers }: Load):
   let lastAnswer = performance.now();
   let running = true;
   const content = { text: "x".repeat(200) };
-  const started = performance.now();
   const write = async (client: Client, conversationId: string): Promise<void> => {
     while (running) {
       await client.call("mail/turn", { conversationId, contentType: "text", content });
@@ -168,6 +196,9 @@ async function measure({ url }: Running, { writers, depth, subscribers }: Load):
     for (let k = 0; k < depth; k++) void write(client, conversations[n] ?? "").catch(() => {});
   }
   const eventsOf = () => watching.reduce((sum, client) => sum + client.events, 0);
+  await new Promise((resolve) => setTimeout(resolve, WARM_UP));
+  const before = { turns, events: eventsOf() };
+  const started = performance.now();
   let survived = true;
   while (performance.now() - started < DURATION) {
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -185,7 +216,12 @@ async function measure({ url }: Running, { writers, depth, subscribers }: Load):
   }
   const total = (performance.now() - started) / 1000;
   if (subscribers > 0 && eventsOf() < turns * subscribers) survived = false;
-  const result = { turns, events: eventsOf(), seconds: subscribers === 0 ? seconds : total, survived };
+  const result = {
+    turns: turns - before.turns,
+    events: eventsOf() - before.events,
+    seconds: subscribers === 0 ? seconds : total,
+    survived,
+  };
   for (const client of [...clients, ...watching]) client.close();
   return result;
 }
@@ -218,6 +254,7 @@ const eventLoads: [string, Load][] = [1, 10, 100].map((subscribers) => [
   { writers: 4, depth: 8, subscribers },
 ]);
 
+for (const durability of ["fsync", "fast"] as const) await bareCommits(durability);
 for (const [what, load] of [...turnLoads, ...eventLoads]) {
   await line(() => mailroom("fsync"), what, load);
   await line(() => mailroom("fast"), what, load);

@@ -116,5 +116,17 @@ export const MAP_REQUIREMENTS: readonly Requirement[] = [
     ],
     ["MAP-OURS-24", "ours", "A remote agent that dies or is replaced loses no mail and answers none twice."],
     ["MAP-OURS-25", "ours", "Pages of other origins open no connection unless the settings let them."],
+    [
+      "MAP-OURS-26",
+      "ours",
+      "A model that writes summaries sees only what all may see; if it fails, something else is said, and said so.",
+    ],
+    ["MAP-OURS-27", "ours", "MAP is spoken over TLS where HTTP is."],
+    [
+      "MAP-OURS-28",
+      "ours",
+      "Tasks that one remote agent serves do not notice each other, whatever ids they use.",
+    ],
+    ["MAP-OURS-29", "ours", "A caller is the same in MAP as over HTTP, with a credential and without."],
   ]),
 ];

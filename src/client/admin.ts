@@ -1,6 +1,15 @@
-/** What only admins may see: every task, by its internal key. All of it is logged by the server (decisions A6). */
+/**
+ * Mailroom's own routes for admins: every task, by its internal key (logged by the server, decisions A6), and the
+ * other swarms that the server knows.
+ */
 import type { MailEvent } from "./events.js";
-import { callOptions, type TaskEventsOptions, type TaskListOptions } from "./options.js";
+import {
+  type AcceptProposalOptions,
+  callOptions,
+  defined,
+  type TaskEventsOptions,
+  type TaskListOptions,
+} from "./options.js";
 import {
   allTasks,
   type EventSource,
@@ -11,9 +20,18 @@ import {
   taskPage,
 } from "./tasks.js";
 import type { CallOptions, WriteOptions } from "./transport.js";
-import { AnyObject, type TaskSummary } from "./wire.js";
+import {
+  AnyObject,
+  SwarmPing,
+  type SwarmProposal,
+  SwarmProposals,
+  SwarmReceipt,
+  type TaskSummary,
+} from "./wire.js";
 
 const TASKS = "/admin/tasks";
+const SWARMS = "/swarms";
+const PROPOSALS = "/swarms/proposals";
 
 export class AdminClient {
   readonly #source: (path: string) => EventSource;
@@ -44,11 +62,43 @@ export class AdminClient {
     await this.#transport.json({ method: "POST", path, body: {}, ...callOptions(options) }, AnyObject);
   }
 
+  /** Forgets another swarm. @throws MailClientError with status 404 when it is not known */
+  unregisterSwarm(name: string, options: WriteOptions = {}): Promise<SwarmReceipt> {
+    const path = pathOf(name, SWARMS);
+    return this.#transport.json({ method: "DELETE", path, ...callOptions(options) }, SwarmReceipt);
+  }
+
+  /** Has the server ask another swarm whether it is well. That it does not answer is an answer, too. */
+  pingSwarm(name: string, options: WriteOptions = {}): Promise<SwarmPing> {
+    const path = `${pathOf(name, SWARMS)}/ping`;
+    return this.#transport.json({ method: "POST", path, body: {}, ...callOptions(options) }, SwarmPing);
+  }
+
+  /** Swarms that discovery found and nobody has decided about. */
+  async getSwarmProposals(options: CallOptions = {}): Promise<readonly SwarmProposal[]> {
+    const call = { method: "GET", path: PROPOSALS, ...callOptions(options) } as const;
+    return (await this.#transport.json(call, SwarmProposals)).proposals;
+  }
+
+  /** Registers a swarm that was proposed, under the URL that was proposed. */
+  acceptSwarmProposal(name: string, options: AcceptProposalOptions = {}): Promise<SwarmReceipt> {
+    const { authToken, volatile } = options;
+    const path = `${pathOf(name, PROPOSALS)}/accept`;
+    const body = defined({ auth_token: authToken, volatile });
+    return this.#transport.json({ method: "POST", path, body, ...callOptions(options) }, SwarmReceipt);
+  }
+
+  /** Drops a swarm that was proposed; it may be proposed again. */
+  rejectSwarmProposal(name: string, options: WriteOptions = {}): Promise<SwarmReceipt> {
+    const path = pathOf(name, PROPOSALS);
+    return this.#transport.json({ method: "DELETE", path, ...callOptions(options) }, SwarmReceipt);
+  }
+
   get #transport() {
     return this.#source("").transport;
   }
 }
 
-function pathOf(key: string): string {
-  return `${TASKS}/${encodeURIComponent(key)}`;
+function pathOf(name: string, below: string = TASKS): string {
+  return `${below}/${encodeURIComponent(name)}`;
 }

@@ -82,6 +82,8 @@ export interface MessageAnswer {
   readonly error?: { readonly code: string; readonly message: string } | undefined;
   /** The calls that a paused task waits for. */
   readonly breakpoint?: readonly BreakpointCall[] | undefined;
+  /** What an agent needs before a paused task can go on (`credentials`); the response says how it can be given. */
+  readonly reason?: string | undefined;
 }
 
 /** The server waits for an hour unless told otherwise; the client a little longer. */

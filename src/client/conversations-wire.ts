@@ -40,6 +40,32 @@ export interface Turn {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
+export interface SummaryOptions {
+  /** A thread, or the turns from one to another, both included. Default: all of it. */
+  readonly scope?: { readonly fromTurnId?: string; readonly toTurnId?: string; readonly threadId?: string };
+  /** Even if there is one that still holds. */
+  readonly regenerate?: boolean;
+  readonly include?: {
+    readonly keyPoints?: boolean;
+    readonly keyDecisions?: boolean;
+    readonly openQuestions?: boolean;
+    readonly participants?: boolean;
+  };
+}
+
+export interface Summary {
+  readonly summary: string;
+  readonly keyPoints?: readonly string[];
+  readonly keyDecisions?: readonly string[];
+  readonly openQuestions?: readonly string[];
+  readonly participants?: readonly string[];
+  /** Whether it was made for this call. */
+  readonly generated: boolean;
+  readonly cachedAt?: number;
+  /** Where the server has a model for it: who wrote this one, and why it was not the model. */
+  readonly _meta?: { readonly summariser: string; readonly fallback?: "model_failed" | "model_busy" };
+}
+
 export interface ConversationEvent {
   readonly id: string;
   /** `mail.created`, `mail.turn.added`, … */

@@ -3,7 +3,14 @@
  * may ask again, and that loses no event without saying so.
  */
 import { ConversationError } from "./conversations-errors.js";
-import type { Conversation, ConversationDetails, ConversationEvent, Turn } from "./conversations-wire.js";
+import type {
+  Conversation,
+  ConversationDetails,
+  ConversationEvent,
+  Summary,
+  SummaryOptions,
+  Turn,
+} from "./conversations-wire.js";
 
 /** The part of a WebSocket that is used: that of browsers, of Node 22, or of the package `ws`. */
 export interface WebSocketLike {
@@ -28,6 +35,8 @@ export interface FollowOptions {
   readonly after?: string;
   readonly signal?: AbortSignal;
 }
+
+type Answer = Record<string, unknown>;
 
 interface Waiting {
   readonly method: string;
@@ -128,6 +137,11 @@ export class ConversationClient {
   async say(conversationId: string, text: string): Promise<Turn> {
     const params = { conversationId, contentType: "text", content: { text } };
     return (await this.request("mail/turn", params)).turn as Turn;
+  }
+
+  /** What was said, in short: kept while it holds, made anew otherwise. */
+  async summary(conversationId: string, options: SummaryOptions = {}): Promise<Summary> {
+    return (await this.request("mail/summary", { conversationId, ...options })) as Summary & Answer;
   }
 
   /** Closes a conversation. That of a task is cancelled. */

@@ -13,6 +13,8 @@ export type {
   ConversationDetails,
   ConversationEvent,
   Participant,
+  Summary,
+  SummaryOptions,
   Turn,
 } from "./conversations-wire.js";
 export {
@@ -24,6 +26,7 @@ export {
 } from "./errors.js";
 export { endsRound, type MailEvent, type MailEventData } from "./events.js";
 export type {
+  AcceptProposalOptions,
   BreakpointAnswer,
   InterswarmMessageOptions,
   MessageOptions,
@@ -42,6 +45,8 @@ export type {
   RemoteSwarm,
   ServerInfo,
   ServerStatus,
+  SwarmPing,
+  SwarmProposal,
   SwarmReceipt,
   TaskStatus,
   TaskSummary,

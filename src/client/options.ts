@@ -58,6 +58,11 @@ export interface RegisterSwarmOptions extends WriteOptions {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
+export interface AcceptProposalOptions extends WriteOptions, Pick<RegisterSwarmOptions, "authToken"> {
+  /** Default on the server: false, kept. */
+  readonly volatile?: boolean;
+}
+
 export interface InterswarmMessageOptions extends WriteOptions {
   readonly body: string;
   /** `agent@swarm`; one for a request, any number for a broadcast. */

@@ -37,11 +37,12 @@ export async function* follow(options: FollowOptions): AsyncGenerator<MailEvent,
   let after: string | undefined;
   let taskId: string | undefined;
   let failures = 0;
+  let failure: unknown;
   for (let connections = 0; ; connections += 1) {
-    let failure: unknown;
     try {
       const call = await options.request({ after, taskId, connections });
-      if (call === undefined) throw lost("this server cannot resume a stream");
+      if (call === undefined) throw lost("this server cannot resume a stream", failure);
+      failure = undefined;
       for await (const event of connect(options, call)) {
         failures = 0;
         if (event.id !== undefined) after = event.id;

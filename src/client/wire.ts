@@ -81,6 +81,7 @@ export const RawMessageAnswer = z.looseObject({
   status: z.optional(TaskStatus),
   error: z.optional(z.nullable(TaskFailure)),
   breakpoint: z.optional(z.nullable(z.array(BreakpointCall))),
+  reason: z.optional(z.string()),
 });
 
 export const RawTask = z.looseObject({
@@ -121,6 +122,10 @@ export const RemoteSwarm = z.looseObject({
   latency: z.optional(z.nullable(z.number())),
   swarm_description: MaybeText,
   keywords: z.optional(z.nullable(z.array(z.string()))),
+  /** What follows is for admins. */
+  volatile: z.optional(z.boolean()),
+  auth_ref: MaybeText,
+  auth_state: z.optional(z.string()),
 });
 export type RemoteSwarm = z.infer<typeof RemoteSwarm>;
 
@@ -128,6 +133,26 @@ export const RemoteSwarms = z.looseObject({ swarms: z.array(RemoteSwarm) });
 
 export const SwarmReceipt = z.looseObject({ status: z.string(), swarm_name: z.string() });
 export type SwarmReceipt = z.infer<typeof SwarmReceipt>;
+
+export const SwarmPing = z.looseObject({
+  swarm_name: z.string(),
+  ok: z.boolean(),
+  /** Seconds. */
+  latency: z.nullable(z.number()),
+  status: MaybeText,
+  reason: MaybeText,
+});
+export type SwarmPing = z.infer<typeof SwarmPing>;
+
+export const SwarmProposal = z.looseObject({
+  swarm_name: z.string(),
+  base_url: z.string(),
+  source: z.string(),
+  proposed_at: z.string(),
+});
+export type SwarmProposal = z.infer<typeof SwarmProposal>;
+
+export const SwarmProposals = z.looseObject({ proposals: z.array(SwarmProposal) });
 
 export const InterswarmReceipt = z.looseObject({
   swarm: z.optional(z.string()),

@@ -64,13 +64,19 @@ export class BridgeHarness {
   }
 
   static async start(
-    options: { readonly directory?: string; readonly port?: number; readonly dev?: boolean } = {},
+    options: {
+      readonly directory?: string;
+      readonly port?: number;
+      readonly dev?: boolean;
+      /** Default: the office. */
+      readonly swarm?: ReturnType<typeof defineSwarm>;
+    } = {},
   ): Promise<BridgeHarness> {
     const { directory } = options;
     const store: SqliteStore = await openSqliteStore(
       directory === undefined ? { path: ":memory:" } : { directory },
     );
-    const mailroom = await Mailroom.open({ swarm: office(), store, onProblem: () => {} });
+    const mailroom = await Mailroom.open({ swarm: options.swarm ?? office(), store, onProblem: () => {} });
     const problems: unknown[] = [];
     const authenticator = devAuthenticator();
     const map = await MapServer.open({

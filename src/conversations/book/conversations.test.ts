@@ -301,4 +301,69 @@ describe("conversations on a store", () => {
     const { conversations } = await book.list(caller("ann"), { filter: { status: ["archived"] } });
     expect(conversations).toMatchObject([{ id: conversationId, closedAt: 1000 }]);
   });
+
+  it("however long, cost a page what the page has, and hold up nobody while they are read", async () => {
+    const LENGTH = 4000;
+    const { conversations: writer } = open();
+    const { conversation } = await writer.create(caller("ann"), {});
+    const { id: conversationId } = conversation;
+    for (let n = 0; n < LENGTH; n += 500) {
+      await Promise.all(
+        Array.from({ length: 500 }, (_, k) =>
+          writer.turn(caller("ann"), { conversationId, contentType: "data", content: n + k }),
+        ),
+      );
+    }
+    let rowsRead = 0;
+    const counting: Store = {
+      ...unreliable(store),
+      read: async (...asked) => {
+        const rows = await store.read(...asked);
+        rowsRead += rows.length;
+        return rows;
+      },
+    };
+    const { conversations: book, log } = open(counting);
+    const { conversation: short } = await book.create(caller("bob"), {});
+    const order: string[] = [];
+    const opening = book
+      .listTurns(caller("ann"), { conversationId, limit: 10, order: "desc" })
+      .finally(() => order.push("long"));
+    await book
+      .turn(caller("bob"), { conversationId: short.id, contentType: "data", content: "hello" })
+      .finally(() => order.push("short"));
+    const { turns: newest } = await opening;
+    expect(order).toEqual(["short", "long"]);
+    expect(newest.map(({ content }) => content)).toEqual(
+      Array.from({ length: 10 }, (_, k) => LENGTH - 1 - k),
+    );
+
+    rowsRead = 0;
+    const oldestOfThem = newest.at(-1)?.id ?? "";
+    const later = await book.listTurns(caller("ann"), { conversationId, limit: 5, cursor: oldestOfThem });
+    expect(later.turns.map(({ id }) => id)).toEqual(
+      newest
+        .slice(4, 9)
+        .map(({ id }) => id)
+        .toReversed(),
+    );
+    const missed = await book.replay(caller("ann"), { conversationId, fromTurnId: oldestOfThem });
+    expect(missed.turns.map(({ id }) => id)).toEqual(
+      newest
+        .slice(0, 9)
+        .map(({ id }) => id)
+        .toReversed(),
+    );
+    expect(rowsRead).toBeLessThan(100);
+
+    const ids: string[] = [];
+    for await (const { id } of log.replay({ journal: conversationId })) ids.push(id);
+    rowsRead = 0;
+    const after: string[] = [];
+    for await (const { id } of log.replay({ journal: conversationId, afterEventId: ids.at(-4) ?? "" })) {
+      after.push(id);
+    }
+    expect(after).toEqual(ids.slice(-3));
+    expect(rowsRead).toBeLessThan(100);
+  });
 });

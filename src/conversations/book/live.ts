@@ -1,4 +1,5 @@
 /** Conversations in memory: read from their journals when somebody asks, dropped when nobody has for long. */
+import { setImmediate as othersTurn } from "node:timers/promises";
 import type { JournalRow, Store } from "../../engine/ports.js";
 import type { ConversationEntry } from "../domain/entries.js";
 import { beginState, type ConversationState, evolve } from "../domain/state.js";
@@ -9,8 +10,7 @@ export class LiveConversation {
   committed: number;
   /** A commit failed: what `state` says is not what is on disk, and it must be read again. */
   lost = false;
-  #pending = 0;
-  #settled: Promise<void> = Promise.resolve();
+  readonly #pending = new Set<Promise<void>>();
 
   constructor(state: ConversationState, committed: number) {
     this.state = state;
@@ -18,21 +18,20 @@ export class LiveConversation {
   }
 
   get busy(): boolean {
-    return this.#pending > 0;
+    return this.#pending.size > 0;
   }
 
   /** Resolves when every commit that is under way now has ended, well or badly. */
-  get settled(): Promise<void> {
-    return this.#settled;
+  get settled(): Promise<unknown> {
+    return Promise.all(this.#pending);
   }
 
-  track(commit: Promise<unknown>): void {
-    this.#pending++;
+  track(commit: Promise<void>): void {
     const end = (): void => {
-      this.#pending--;
+      this.#pending.delete(ended);
     };
     const ended = commit.then(end, end);
-    this.#settled = Promise.all([this.#settled, ended]).then(() => {});
+    this.#pending.add(ended);
   }
 }
 
@@ -56,6 +55,8 @@ export async function loadConversation(store: Store, id: string): Promise<LiveCo
       }
     }
     if (rows.length < PAGE) break;
+    // A long conversation takes its time, and nobody else has to wait for it.
+    await othersTurn();
   }
   return state === undefined ? undefined : new LiveConversation(state, state.number);
 }
@@ -76,6 +77,8 @@ export class ConversationCache {
   #turnsSince = 0;
   /** The one that was added last is about to be used. */
   #newest: LiveConversation | undefined;
+  /** The one at the end of the map. */
+  #latest: LiveConversation | undefined;
 
   constructor(limits: CacheLimits, load: (id: string) => Promise<LiveConversation | undefined>) {
     this.#limits = limits;
@@ -92,13 +95,19 @@ export class ConversationCache {
     return live === undefined || live.lost ? undefined : live;
   }
 
-  async get(id: string): Promise<LiveConversation | undefined> {
+  /** Only if it is in memory; it stays there for longer. */
+  use(id: string): LiveConversation | undefined {
     const live = this.peek(id);
-    if (live !== undefined) {
-      this.#live.delete(id);
-      this.#live.set(id, live);
-      return live;
-    }
+    if (live === undefined || live === this.#latest) return live;
+    this.#live.delete(id);
+    this.#live.set(id, live);
+    this.#latest = live;
+    return live;
+  }
+
+  async get(id: string): Promise<LiveConversation | undefined> {
+    const live = this.use(id);
+    if (live !== undefined) return live;
     // While commits of a lost picture are under way, the journal may still grow.
     await this.#live.get(id)?.settled;
     const known = this.#loading.get(id);
@@ -120,6 +129,7 @@ export class ConversationCache {
     this.#live.delete(id);
     this.#live.set(id, live);
     this.#newest = live;
+    this.#latest = live;
     this.grown(live.state.turns.length);
   }
 

@@ -45,12 +45,15 @@ export class ConversationSource implements JournalSource {
       const event = eventOf(row.journal, entry);
       if (event === undefined) continue;
       const number = row.first + index;
-      const causedBy = causeOf(row, entries, index);
+      // Every turn comes through here, so nothing is spread together.
       events.push({
-        ...event,
         id: journalEventId(row.position, index),
+        type: event.type,
+        timestamp: event.timestamp,
+        source: event.source,
+        data: event.data,
         mail: mailFactsOf(state, entry),
-        ...(causedBy !== undefined && { causedBy }),
+        causedBy: causeOf(row, entries, index),
         toldLive: (caller) => isToldLive(state, caller, number, entry),
         toldAgain: (caller) => isToldAgain(state, caller, number, entry, live.committed),
       });

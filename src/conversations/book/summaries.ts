@@ -1,80 +1,76 @@
-/** Summaries of a conversation or a part of it: from the cache while that still holds, made anew otherwise. */
-import { requireThread, requireTurn } from "../domain/checks.js";
-import type { SummaryText } from "../domain/entries.js";
+/** Summaries: from the journal while they hold, made anew otherwise, and made once however many ask. */
+import type { SummaryMade, SummaryText } from "../domain/entries.js";
 import type { SummaryParams } from "../domain/params.js";
-import { type View, visibleTurns } from "../domain/queries.js";
+import type { View } from "../domain/queries.js";
 import type { TurnRecord } from "../domain/state.js";
-import { isPublic } from "../domain/visibility.js";
+import type { Summariser } from "../domain/summary.js";
+import type { Caller } from "../domain/types.js";
+import { hasFullHistory } from "../domain/visibility.js";
+import type { Shelf } from "./shelf.js";
+import {
+  cachedSummary,
+  type Scope,
+  type SummaryResult,
+  scopeKey,
+  summaryResult,
+  turnsInScope,
+} from "./summary-scope.js";
 
-type Scope = NonNullable<SummaryParams["scope"]>;
+export class Summaries {
+  readonly #shelf: Shelf;
+  readonly #summariser: Summariser;
+  readonly #underWay = new Map<string, Promise<SummaryText>>();
 
-/** The most recent turns that a summary is made from. */
-const MOST_TURNS = 2000;
-
-export function scopeKey({ fromTurnId, toTurnId, threadId }: Scope): string {
-  return JSON.stringify([fromTurnId ?? "", toTurnId ?? "", threadId ?? ""]);
-}
-
-/**
- * The turns of the scope that are open to everybody who may look: what a summary says, all its readers may know.
- * @throws MapError TURN_NOT_FOUND, THREAD_NOT_FOUND
- */
-export function turnsInScope(view: View, scope: Scope): TurnRecord[] {
-  const { state, viewer, upTo } = view;
-  const { fromTurnId, toTurnId, threadId } = scope;
-  if (threadId !== undefined) requireThread(state, viewer, threadId, upTo, "history");
-  const from = fromTurnId === undefined ? 0 : requireTurn(state, viewer, fromTurnId, upTo, "history").number;
-  const to =
-    toTurnId === undefined
-      ? Number.POSITIVE_INFINITY
-      : requireTurn(state, viewer, toTurnId, upTo, "history").number;
-  const turns: TurnRecord[] = [];
-  for (const turn of visibleTurns(view)) {
-    if (turn.number < from || turn.number > to || !isPublic(turn)) continue;
-    if (threadId === undefined || turn.threadId === threadId) turns.push(turn);
+  constructor(shelf: Shelf, summariser: Summariser) {
+    this.#shelf = shelf;
+    this.#summariser = summariser;
   }
-  return turns.slice(-MOST_TURNS);
-}
 
-export interface CachedSummary {
-  readonly at: number;
-  readonly text: SummaryText;
-}
+  async summary(caller: Caller, params: SummaryParams): Promise<SummaryResult> {
+    const { scope = {}, include } = params;
+    const view = await this.#shelf.history(caller, params.conversationId);
+    const turns = turnsInScope(view, scope);
+    // One that is made for a narrow window is nobody else's business: it is neither kept nor told.
+    if (!hasFullHistory(view.viewer)) {
+      return summaryResult(await this.#make(view, turns), include, turns, { generated: true });
+    }
+    const cached =
+      params.regenerate === true ? undefined : cachedSummary(view, scope, turns, this.#summariser.name);
+    if (cached !== undefined) {
+      return summaryResult(cached.text, include, turns, { generated: false, cachedAt: cached.at });
+    }
+    const text = await this.#makeOnce(caller, view, scope, turns);
+    return summaryResult(text, include, turns, { generated: true });
+  }
 
-/** A cached summary that no turn of the scope has come after. */
-export function cachedSummary(
-  view: View,
-  scope: Scope,
-  turns: readonly TurnRecord[],
-): CachedSummary | undefined {
-  const cached = view.state.summaries.get(scopeKey(scope));
-  if (cached === undefined || cached.number > view.upTo) return undefined;
-  const newest = turns.at(-1)?.number ?? 0;
-  return newest > cached.upTo ? undefined : { at: cached.at, text: cached.summary };
-}
+  /** Whoever has the whole history sees the same public turns, so one summary is for all of them. */
+  #makeOnce(caller: Caller, view: View, scope: Scope, turns: readonly TurnRecord[]): Promise<SummaryText> {
+    const key = JSON.stringify([view.state.header.id, scopeKey(scope), turns.at(-1)?.number ?? 0]);
+    const known = this.#underWay.get(key);
+    if (known !== undefined) return known;
+    const making = this.#makeAndKeep(caller, view, scope, turns).finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, making);
+    return making;
+  }
 
-export interface SummaryResult {
-  readonly summary: string;
-  readonly keyPoints?: readonly string[];
-  readonly keyDecisions?: readonly string[];
-  readonly openQuestions?: readonly string[];
-  readonly participants?: readonly string[];
-  readonly generated: boolean;
-  readonly cachedAt?: number;
-}
+  async #makeAndKeep(
+    caller: Caller,
+    view: View,
+    scope: Scope,
+    turns: readonly TurnRecord[],
+  ): Promise<SummaryText> {
+    const summary = await this.#make(view, turns);
+    await this.#shelf.write(view.state.header.id, caller, (_state, { now }): [SummaryMade] => [
+      { t: "summary", at: now, scope: scopeKey(scope), upTo: view.upTo, by: caller.acting, summary },
+    ]);
+    return summary;
+  }
 
-export function summaryResult(
-  text: SummaryText,
-  include: SummaryParams["include"],
-  turns: readonly TurnRecord[],
-  origin: { readonly generated: true } | { readonly generated: false; readonly cachedAt: number },
-): SummaryResult {
-  return {
-    summary: text.summary,
-    ...(include?.keyPoints === true && { keyPoints: text.keyPoints }),
-    ...(include?.keyDecisions === true && { keyDecisions: text.keyDecisions }),
-    ...(include?.openQuestions === true && { openQuestions: text.openQuestions }),
-    ...(include?.participants === true && { participants: [...new Set(turns.map(({ author }) => author))] }),
-    ...origin,
-  };
+  async #make(view: View, turns: readonly TurnRecord[]): Promise<SummaryText> {
+    const { subject } = view.state.header;
+    return this.#summariser.summarise({
+      ...(subject !== undefined && { subject }),
+      turns: await this.#shelf.contents(view, turns),
+    });
+  }
 }

@@ -61,14 +61,7 @@ export function decideCreate(caller: Caller, params: CreateParams, moment: Momen
   const turns: TurnAdded[] = [];
   if (initialTurn !== undefined) {
     assertContentType(initialTurn.contentType);
-    turns.push(
-      turnEntry(id, caller.acting, at, moment, {
-        contentType: initialTurn.contentType,
-        content: initialTurn.content,
-        visibility: initialTurn.visibility,
-        source: { type: "explicit", method: "mail/turn" },
-      }),
-    );
+    turns.push(turnEntry(id, caller.acting, at, moment, initialTurn));
   }
   const created: Created = {
     t: "created",

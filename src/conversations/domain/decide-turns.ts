@@ -17,7 +17,7 @@ import { type DomainRules, type Moment, newParticipant, timeIn } from "./moment.
 import type { ThreadCreateParams } from "./params.js";
 import { permissionsFor, withinCeiling } from "./roles.js";
 import type { ConversationState } from "./state.js";
-import type { Caller, Metadata, TurnSource, TurnStatus, Visibility } from "./types.js";
+import type { Caller, Metadata, Turn, TurnSource, TurnStatus, Visibility } from "./types.js";
 
 export interface TurnDraft {
   readonly contentType: string;
@@ -33,7 +33,7 @@ export function decideTurn(
   caller: Caller,
   params: TurnDraft,
   moment: Moment,
-  source: TurnSource = { type: "explicit", method: "mail/turn" },
+  source?: TurnSource,
 ): TurnAdded {
   const { acting, viewer } = requireMember(state, caller, state.number);
   assertActive(state, state.number);
@@ -45,8 +45,10 @@ export function decideTurn(
   if (params.inReplyTo !== undefined) {
     requireTurn(state, viewer, params.inReplyTo, state.number, "reference");
   }
-  return turnEntry(state.header.id, acting.id, timeIn(state, moment), moment, { ...params, source });
+  return turnEntry(state.header.id, acting.id, timeIn(state, moment), moment, params, source);
 }
+
+const EXPLICIT: TurnSource = { type: "explicit", method: "mail/turn" };
 
 export interface Interception {
   readonly messageId: string;
@@ -164,24 +166,26 @@ export function turnEntry(
   author: string,
   at: number,
   moment: Moment,
-  params: TurnDraft & { readonly source: TurnSource },
+  params: TurnDraft,
+  source: TurnSource = EXPLICIT,
 ): TurnAdded {
-  return {
-    t: "turn",
-    at,
-    turn: {
-      id: moment.id("turn"),
-      conversationId,
-      participant: author,
-      timestamp: at,
-      contentType: params.contentType,
-      content: params.content,
-      ...(params.threadId !== undefined && { threadId: params.threadId }),
-      ...(params.inReplyTo !== undefined && { inReplyTo: params.inReplyTo }),
-      source: params.source,
-      ...(params.visibility !== undefined && { visibility: params.visibility }),
-      status: "complete",
-      metadata: params.metadata ?? {},
-    },
+  const { contentType, content, threadId, inReplyTo, visibility, metadata = {} } = params;
+  // The hot path: fields are set one by one, because spreading them together costs more than all the rest.
+  const turn: Writable<Turn> = {
+    id: moment.id("turn"),
+    conversationId,
+    participant: author,
+    timestamp: at,
+    contentType,
+    content,
+    source,
+    status: "complete",
+    metadata,
   };
+  if (threadId !== undefined) turn.threadId = threadId;
+  if (inReplyTo !== undefined) turn.inReplyTo = inReplyTo;
+  if (visibility !== undefined) turn.visibility = visibility;
+  return { t: "turn", at, turn };
 }
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };

@@ -100,7 +100,14 @@ export interface SummaryText {
   readonly keyPoints: readonly string[];
   readonly keyDecisions: readonly string[];
   readonly openQuestions: readonly string[];
+  /** Who has written it; absent for the extractive one where nothing else is configured. */
+  readonly summariser?: string;
+  /** Why it was not written by whom it should have been. */
+  readonly fallback?: SummaryFallback;
 }
+
+/** `model_failed`: it gave no answer that could be used. `model_busy`: too many were asked for at once. */
+export type SummaryFallback = "model_failed" | "model_busy";
 
 export type ConversationEntry =
   | Created

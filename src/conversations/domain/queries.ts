@@ -28,12 +28,30 @@ export interface TurnPage {
 
 type TurnTest = (turn: TurnRecord) => boolean;
 
-/** Turns that the viewer sees, in order. */
-export function* visibleTurns({ state, viewer, upTo }: View): Generator<TurnRecord, void, undefined> {
-  for (const turn of state.turns) {
-    if (turn.number > upTo) return;
+const EVERYTHING = { after: 0, before: Number.POSITIVE_INFINITY };
+
+/** Turns that the viewer sees, in order; those after a number, if one is given. */
+export function* visibleTurns(
+  { state: { turns }, viewer, upTo }: View,
+  after = 0,
+): Generator<TurnRecord, void, undefined> {
+  for (let at = countUpTo(turns, after); at < turns.length; at++) {
+    const turn = turns[at];
+    if (turn === undefined || turn.number > upTo) return;
     if (sees(viewer, turn, "history")) yield turn;
   }
+}
+
+/** How many turns have this number or a smaller one. Found by halving: numbers grow. */
+function countUpTo(turns: readonly TurnRecord[], number: number): number {
+  let low = 0;
+  let high = turns.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((turns[middle]?.number ?? 0) <= number) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 export function listTurns(view: View, params: Omit<TurnsListParams, "conversationId">): TurnPage {
@@ -49,14 +67,12 @@ export function listTurns(view: View, params: Omit<TurnsListParams, "conversatio
   );
   const ofType = typeTest(filter.contentTypes);
   const matches: TurnTest = (turn) =>
-    turn.number > after &&
-    turn.number < before &&
     (filter.participantId === undefined || turn.author === filter.participantId) &&
     (filter.afterTimestamp === undefined || turn.at > filter.afterTimestamp) &&
     (filter.beforeTimestamp === undefined || turn.at < filter.beforeTimestamp) &&
     ofType(turn) &&
     inThread(turn);
-  return page(view, matches, limit, order);
+  return page(view, matches, limit, order, { after, before });
 }
 
 export interface ReplayPage extends TurnPage {
@@ -76,8 +92,8 @@ export function replayTurns(view: View, params: Omit<ReplayParams, "conversation
     fromTurnId === undefined ? (fromTimestamp ?? Number.NEGATIVE_INFINITY) : Number.NEGATIVE_INFINITY;
   const turns: TurnRecord[] = [];
   let missedCount = 0;
-  for (const turn of visibleTurns(view)) {
-    if (turn.number <= after || turn.at <= since || !ofType(turn) || !inThread(turn)) continue;
+  for (const turn of visibleTurns(view, after)) {
+    if (turn.at <= since || !ofType(turn) || !inThread(turn)) continue;
     missedCount++;
     if (turns.length < limit) turns.push(turn);
   }
@@ -184,14 +200,23 @@ function threadCursor({ state, viewer, upTo }: View, cursor: string): number {
   return thread.number;
 }
 
-function page(view: View, matches: TurnTest, limit: number, order: "asc" | "desc"): TurnPage {
+/** Looks at no more turns than it takes to fill the page. */
+function page(
+  view: View,
+  matches: TurnTest,
+  limit: number,
+  order: "asc" | "desc",
+  { after, before }: { readonly after: number; readonly before: number } = EVERYTHING,
+): TurnPage {
   const { state, viewer, upTo } = view;
   const { turns } = state;
   const found: TurnRecord[] = [];
+  const first = countUpTo(turns, after);
+  const end = countUpTo(turns, Math.min(before - 1, upTo));
   const step = order === "asc" ? 1 : -1;
-  for (let at = order === "asc" ? 0 : turns.length - 1; at >= 0 && at < turns.length; at += step) {
+  for (let at = order === "asc" ? first : end - 1; at >= first && at < end; at += step) {
     const turn = turns[at];
-    if (turn === undefined || turn.number > upTo) continue;
+    if (turn === undefined) continue;
     if (!matches(turn) || !sees(viewer, turn, "history")) continue;
     found.push(turn);
     if (found.length > limit) break;

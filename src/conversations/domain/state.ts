@@ -43,11 +43,11 @@ export interface TurnRecord {
   readonly author: string;
   readonly at: number;
   readonly contentType: string;
-  readonly threadId?: string;
-  readonly visibility?: Visibility;
+  readonly threadId: string | undefined;
+  readonly visibility: Visibility | undefined;
   readonly internal: boolean;
   /** Later than the one it was recorded with. */
-  readonly statuses?: { readonly number: number; readonly status: TurnStatus }[];
+  statuses: { readonly number: number; readonly status: TurnStatus }[] | undefined;
 }
 
 export interface ThreadRecord {
@@ -130,18 +130,22 @@ export function evolve(state: ConversationState, entry: ConversationEntry): void
         at: turn.timestamp,
         contentType: turn.contentType,
         internal: turn.metadata.internal === true,
-        ...(turn.threadId !== undefined && { threadId: turn.threadId }),
-        ...(turn.visibility !== undefined && { visibility: turn.visibility }),
-        statuses: [],
+        threadId: turn.threadId,
+        visibility: turn.visibility,
+        statuses: undefined,
       };
       state.turns.push(record);
       state.turnsById.set(record.id, record);
       if (turn.threadId !== undefined) state.threads.get(turn.threadId)?.turns.push(record);
       return;
     }
-    case "turn_updated":
-      state.turnsById.get(entry.turnId)?.statuses?.push({ number, status: entry.status });
+    case "turn_updated": {
+      const turn = state.turnsById.get(entry.turnId);
+      if (turn === undefined) return;
+      turn.statuses ??= [];
+      turn.statuses.push({ number, status: entry.status });
       return;
+    }
     case "thread": {
       const root = state.turnsById.get(entry.thread.rootTurnId);
       if (root === undefined)

@@ -12,7 +12,15 @@ export interface SummaryInput {
 }
 
 /** Can be replaced by one that asks a model. */
-export type Summariser = (input: SummaryInput) => Promise<SummaryText>;
+export interface Summariser {
+  /** Kept with what it writes: what another has written is made anew. */
+  readonly name: string;
+  summarise(input: SummaryInput): Promise<SummaryText>;
+  /** Ends what is under way: the server stops. */
+  close?(): void;
+}
+
+export const EXTRACTIVE = "extractive";
 
 const MOST_POINTS = 10;
 const LONGEST_SENTENCE = 300;
@@ -26,7 +34,12 @@ interface Sentence {
   readonly words: readonly string[];
 }
 
-export const extractiveSummariser: Summariser = async ({ subject, turns }) => {
+export const extractiveSummariser: Summariser = {
+  name: EXTRACTIVE,
+  summarise: async (input) => extractSummary(input),
+};
+
+export function extractSummary({ subject, turns }: SummaryInput): SummaryText {
   const sentences = sentencesOf(turns);
   const questions = sentences.filter(({ text }) => text.endsWith("?"));
   const statements = sentences.filter(({ text }) => !text.endsWith("?"));
@@ -43,7 +56,7 @@ export const extractiveSummariser: Summariser = async ({ subject, turns }) => {
     keyDecisions: texts(statements.filter(({ text }) => DECISION.test(text))),
     openQuestions: texts(unanswered(questions, sentences)),
   };
-};
+}
 
 function sentencesOf(turns: readonly Turn[]): Sentence[] {
   const sentences: Sentence[] = [];

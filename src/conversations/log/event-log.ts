@@ -5,10 +5,11 @@
  * or, where others have written in between, by reading the log. Core events are kept in a ring in memory only
  * (decisions F6). Live and replay give the same events in the same order.
  */
+import { setImmediate as othersTurn } from "node:timers/promises";
 import type { JournalRow, Store } from "../../engine/ports.js";
 import { MapError } from "../domain/errors.js";
 import type { Caller } from "../domain/types.js";
-import { coreEventId, journalEventId, type MapEvent, parseEventId } from "./event.js";
+import { coreEventId, type MapEvent, parseEventId } from "./event.js";
 
 /** Knows what the rows of some journals mean. */
 export interface JournalSource {
@@ -135,7 +136,7 @@ export class EventLog {
     const { afterEventId, journal } = from;
     if (journal !== undefined) {
       if (afterEventId !== undefined) await this.#startAfter(afterEventId);
-      yield* this.#replayJournal(journal, afterEventId ?? "");
+      yield* this.#replayJournal(journal, afterEventId);
       return;
     }
     const start =
@@ -165,22 +166,41 @@ export class EventLog {
         }
       }
       if (rows.length < PAGE) break;
+      // However long the log is and however little of it is asked for, the others are served meanwhile.
+      await othersTurn();
     }
     yield* ring.slice(nextInRing);
   }
 
   /** Where only one journal is asked about, the others need not be read. */
-  async *#replayJournal(journal: string, after: string): AsyncGenerator<MapEvent, void, undefined> {
-    for (let number = 0; ; ) {
+  async *#replayJournal(
+    journal: string,
+    after: string | undefined,
+  ): AsyncGenerator<MapEvent, void, undefined> {
+    for (let number = after === undefined ? 0 : await this.#numberBefore(journal, after); ; ) {
       const rows = await this.#parts.store.read(journal, { after: number, limit: PAGE });
       for (const row of rows) {
         number = row.last;
-        // The ids of a row begin with its position: a row that ends before the id has nothing after it.
-        if (journalEventId(row.position + 1, 0) <= after) continue;
-        for (const event of await this.#read(row)) if (event.id > after) yield event;
+        for (const event of await this.#read(row)) if (after === undefined || event.id > after) yield event;
       }
       if (rows.length < PAGE) return;
+      await othersTurn();
     }
+  }
+
+  /** A number of the journal before everything that has happened after an event. Found by halving: positions grow. */
+  async #numberBefore(journal: string, eventId: string): Promise<number> {
+    const wanted = parseEventId(eventId)?.position ?? 0;
+    const { store } = this.#parts;
+    let low = 0;
+    let high = await store.lastNumber(journal);
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const [row] = await store.read(journal, { after: middle, limit: 1 });
+      if (row === undefined || row.position >= wanted) high = middle;
+      else low = row.last;
+    }
+    return low;
   }
 
   #enqueue(item: Item): void {

@@ -6,7 +6,7 @@ export interface MapEvent extends FilteredEvent {
   /** Sorts as text in the order in which things happened; unique for ever. */
   readonly id: string;
   readonly timestamp: number;
-  readonly causedBy?: readonly string[];
+  readonly causedBy?: readonly string[] | undefined;
   /** Whether the caller may be told of it, now that it happens. */
   toldLive(caller: Caller): boolean;
   /** Whether the caller may be told of it when it asks afterwards. */

@@ -151,11 +151,7 @@ export class MapConnection {
       this.#paused = true;
       this.#wire.pause?.();
     }
-    void this.#run(request, handler).finally(() => {
-      this.#inFlight--;
-      if (BARRIERS.has(request.method)) this.#barrier = false;
-      this.#next();
-    });
+    void this.#run(request, handler);
   }
 
   #next(): void {
@@ -189,6 +185,9 @@ export class MapConnection {
     if (this.authFailures >= this.#server.limits.maxAuthFailures) {
       this.close(1008, "too many failed attempts to authenticate");
     }
+    this.#inFlight--;
+    if (BARRIERS.has(request.method)) this.#barrier = false;
+    this.#next();
   }
 
   /** @throws MapError AUTH_REQUIRED */

@@ -157,6 +157,8 @@ export class MapServer {
     this.#closed = true;
     this.#unwatch();
     for (const connection of [...this.#connections]) connection.close(1001, "the server is stopping");
+    const { mail } = this.#options;
+    if (mail !== false) mail?.summariser?.close?.();
     await this.remoteAgents?.close();
     this.sessions.close();
     this.#unfollow?.();
@@ -330,10 +332,10 @@ export class MapServer {
   }
 
   #openTasks(mail: MailOptions): TaskBook | undefined {
-    const { runtime, store } = this.#options;
+    const { runtime, store, clock } = this.#options;
     if (runtime === undefined) return undefined;
     const { summariser } = mail;
-    const tasks = new TaskBook({ store, runtime, ...(summariser !== undefined && { summariser }) });
+    const tasks = new TaskBook({ store, runtime, clock, ...(summariser !== undefined && { summariser }) });
     this.log.addSource(tasks.source);
     return tasks;
   }

@@ -16,7 +16,7 @@ export interface Call {
   readonly session: Session | undefined;
   readonly params: Readonly<Record<string, unknown>> | undefined;
   /** Runs right after the response was written. */
-  afterReply(act: () => void): void;
+  readonly afterReply: (act: () => void) => void;
 }
 
 export type Handler = (call: Call) => object | Promise<object>;

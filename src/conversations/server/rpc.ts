@@ -32,24 +32,21 @@ export function parseFrame(text: string): Incoming {
     return invalid(new MapError("PARSE_ERROR"));
   }
   if (Array.isArray(frame)) return invalid(new MapError("INVALID_REQUEST", "batches are not supported"));
-  if (typeof frame !== "object" || frame === null) {
-    return invalid(new MapError("INVALID_REQUEST", "a frame is one JSON object"));
-  }
-  const fields = new Map<string, unknown>(Object.entries(frame));
-  const id = fields.get("id");
+  if (!isRecord(frame)) return invalid(new MapError("INVALID_REQUEST", "a frame is one JSON object"));
+  const { id, method, params } = frame;
   const known = typeof id === "string" || typeof id === "number" || id === null ? id : null;
-  if (fields.get("jsonrpc") !== "2.0") {
+  if (frame.jsonrpc !== "2.0") {
     return invalid(new MapError("INVALID_REQUEST", 'the field jsonrpc must be "2.0"'), known);
   }
-  const method = fields.get("method");
-  if (method === undefined && (fields.has("result") || fields.has("error"))) return { kind: "response" };
+  if (method === undefined && (Object.hasOwn(frame, "result") || Object.hasOwn(frame, "error"))) {
+    return { kind: "response" };
+  }
   if (typeof method !== "string") {
     return invalid(new MapError("INVALID_REQUEST", "method must be a string"), known);
   }
   if (id !== undefined && known !== id) {
     return invalid(new MapError("INVALID_REQUEST", "id must be a string, a number or null"));
   }
-  const params = fields.get("params");
   if (params !== undefined && !isRecord(params)) {
     if (id === undefined) return { kind: "notification", method, params: undefined };
     return invalid(new MapError("INVALID_PARAMS", "params must be an object"), known);

@@ -1,16 +1,24 @@
 /** The `mail/*` methods on conversations of tasks (decisions F4): read from the journal, written through the engine. */
-import type { Store, TaskRow } from "../../engine/ports.js";
+import type { Clock, Store, TaskRow } from "../../engine/ports.js";
 import { type Runtime, RuntimeError } from "../../engine/runtime/index.js";
-import { type SummaryResult, summaryResult, turnsInScope } from "../book/summaries.js";
+import type { Book } from "../book/book.js";
+import type { ConversationDetails } from "../book/reader.js";
+import type { TurnList } from "../book/shelf.js";
+import type { SummaryResult } from "../book/summary-scope.js";
 import { assertCapability, requireTurn } from "../domain/checks.js";
 import { textOf } from "../domain/content.js";
 import { denied, MapError } from "../domain/errors.js";
 import type {
   CloseParams,
   GetParams,
+  InviteParams,
+  JoinParams,
+  LeaveParams,
   ListParams,
   ReplayParams,
   SummaryParams,
+  ThreadCreateParams,
+  ThreadListParams,
   TurnParams,
   TurnsListParams,
 } from "../domain/params.js";
@@ -19,22 +27,23 @@ import {
   participantsOf,
   recentTurns,
   replayTurns,
-  type Stats,
   statsOf,
   type TurnPage,
   type View,
 } from "../domain/queries.js";
 import { activeStint, conversationAt } from "../domain/state.js";
 import { extractiveSummariser, type Summariser } from "../domain/summary.js";
-import type { Caller, Conversation, Participant, Thread, Turn } from "../domain/types.js";
+import type { Caller, Conversation, Turn } from "../domain/types.js";
 import { keyOfConversation, ownerIdOf, statusOfTask, typeOfTask } from "./derive.js";
 import { type TaskConversation, TaskConversationCache } from "./live.js";
 import { TaskSource } from "./source.js";
+import { TaskSummaries } from "./summaries.js";
 import { ownsTask, viewerOfTask } from "./viewer.js";
 
 export interface TaskBookParts {
   readonly store: Store;
   readonly runtime: Pick<Runtime, "post" | "cancel">;
+  readonly clock: Pick<Clock, "now">;
   readonly summariser?: Summariser;
 }
 
@@ -47,15 +56,17 @@ interface Opened {
 /** Tasks looked at in one go when a list is made. */
 const PAGE = 100;
 
-export class TaskBook {
+export class TaskBook implements Book {
   readonly source: TaskSource;
   readonly #parts: TaskBookParts;
   readonly #cache: TaskConversationCache;
+  readonly #summaries: TaskSummaries;
 
   constructor(parts: TaskBookParts) {
     this.#parts = parts;
     this.#cache = new TaskConversationCache(parts.store);
     this.source = new TaskSource(this.#cache);
+    this.#summaries = new TaskSummaries(this.#cache, parts.summariser ?? extractiveSummariser, parts.clock);
   }
 
   /** The journal behind a conversation's id, if that is the conversation of a task. */
@@ -77,16 +88,7 @@ export class TaskBook {
 
   // --- reading --------------------------------------------------------------------------------------------------
 
-  async get(
-    caller: Caller,
-    { conversationId, include = {} }: GetParams,
-  ): Promise<{
-    conversation: Conversation;
-    participants?: Participant[];
-    threads?: Thread[];
-    recentTurns?: Turn[];
-    stats?: Stats;
-  }> {
+  async get(caller: Caller, { conversationId, include = {} }: GetParams): Promise<ConversationDetails> {
     const opened = await this.#open(caller, conversationId);
     assertCapability(caller, "canViewHistory", "canJoin");
     const { conversation, view } = opened;
@@ -133,27 +135,20 @@ export class TaskBook {
     }
   }
 
-  async listTurns(caller: Caller, params: TurnsListParams): Promise<TurnAnswer> {
+  async listTurns(caller: Caller, params: TurnsListParams): Promise<TurnList> {
     const { conversation, view } = await this.#history(caller, params.conversationId);
     return this.#page(conversation, listTurns(view, params));
   }
 
-  async replay(caller: Caller, params: ReplayParams): Promise<TurnAnswer & { missedCount: number }> {
+  async replay(caller: Caller, params: ReplayParams): Promise<TurnList & { missedCount: number }> {
     const { conversation, view } = await this.#history(caller, params.conversationId);
     const page = replayTurns(view, params);
     return { ...(await this.#page(conversation, page)), missedCount: page.missedCount };
   }
 
-  /** Made anew each time: nothing is written into a task's journal by those who read it. */
   async summary(caller: Caller, params: SummaryParams): Promise<SummaryResult> {
     const { conversation, view, row } = await this.#history(caller, params.conversationId);
-    const turns = turnsInScope(view, params.scope ?? {});
-    const summarise = this.#parts.summariser ?? extractiveSummariser;
-    const text = await summarise({
-      ...(row.title !== undefined && { subject: row.title }),
-      turns: await this.#cache.contents(conversation, turns),
-    });
-    return summaryResult(text, params.include, turns, { generated: true });
+    return this.#summaries.summary(conversation, view, row.title, params);
   }
 
   // --- writing --------------------------------------------------------------------------------------------------
@@ -197,8 +192,25 @@ export class TaskBook {
     return { conversation: conversationOf(await this.#open(caller, params.conversationId)) };
   }
 
-  /** For what a task's conversation does not have. @throws MapError always */
-  async refuse(caller: Caller, conversationId: string): Promise<never> {
+  // --- what a task's conversation does not have -----------------------------------------------------------------
+
+  join(caller: Caller, params: JoinParams): Promise<never> {
+    return this.#refuse(caller, params);
+  }
+  leave(caller: Caller, params: LeaveParams): Promise<never> {
+    return this.#refuse(caller, params);
+  }
+  invite(caller: Caller, params: InviteParams): Promise<never> {
+    return this.#refuse(caller, params);
+  }
+  createThread(caller: Caller, params: ThreadCreateParams): Promise<never> {
+    return this.#refuse(caller, params);
+  }
+  listThreads(caller: Caller, params: ThreadListParams): Promise<never> {
+    return this.#refuse(caller, params);
+  }
+
+  async #refuse(caller: Caller, { conversationId }: { readonly conversationId: string }): Promise<never> {
     await this.#open(caller, conversationId);
     throw new MapError(
       "MAIL_PERMISSION_DENIED",
@@ -245,7 +257,7 @@ export class TaskBook {
     return opened;
   }
 
-  async #page(conversation: TaskConversation, page: TurnPage): Promise<TurnAnswer> {
+  async #page(conversation: TaskConversation, page: TurnPage): Promise<TurnList> {
     const turns = await this.#cache.contents(conversation, page.turns);
     const cursor = page.hasMore ? page.turns.at(-1)?.id : undefined;
     return { turns, hasMore: page.hasMore, ...(cursor !== undefined && { nextCursor: cursor }) };
@@ -266,12 +278,6 @@ export class TaskBook {
       throw error instanceof RuntimeError ? mapErrorOf(error) : error;
     }
   }
-}
-
-export interface TurnAnswer {
-  readonly turns: readonly Turn[];
-  readonly hasMore: boolean;
-  readonly nextCursor?: string;
 }
 
 export function mapErrorOf(error: RuntimeError): MapError {

@@ -14,10 +14,10 @@ import type { MapServer } from "../server/map-server.js";
 import type { SendResult } from "../server/messages.js";
 import { withSession } from "../server/methods/with-session.js";
 import type { MethodTable } from "../server/methods.js";
-import { notificationFrame } from "../server/rpc.js";
+import { isRecord, notificationFrame } from "../server/rpc.js";
 import type { Session } from "../server/session.js";
 import { mapErrorOf, type TaskBook } from "./book.js";
-import { keyOfConversation } from "./derive.js";
+import { LentMail } from "./lent-mail.js";
 import { deliveryOf, plainAnswer, targetOf } from "./mail-as-map.js";
 import type { SwarmSide } from "./swarm-side.js";
 
@@ -27,9 +27,15 @@ const MOST_LENT = 64;
 /** The SDK loses what reaches it before its application has set a handler. */
 const SETTLING = 25;
 
-const answerParams = z.object({
+const lentParams = {
   messageId: z.string().min(1),
   attempt: z.int().min(1),
+  /** Needed only where two tasks have mail of the same id. */
+  conversationId: z.string().optional(),
+};
+
+const answerParams = z.object({
+  ...lentParams,
   calls: z
     .array(
       z.object({
@@ -44,15 +50,14 @@ const answerParams = z.object({
   text: z.string().optional(),
 });
 
-const releaseParams = z.object({ messageId: z.string().min(1), attempt: z.int().min(1) });
+const releaseParams = z.object(lentParams);
 
 /** A process that serves an agent. */
 interface Service {
   readonly agent: string;
   readonly session: Session;
   readonly stopped: AbortController;
-  /** By message id. */
-  readonly lent: Map<string, Lending>;
+  readonly lent: LentMail;
   room: (() => void) | undefined;
 }
 
@@ -71,8 +76,8 @@ export class RemoteAgents {
     this.#tasks = tasks;
     this.methods = {
       "mailroom/answer": withSession(async ({ session, params }) => {
-        const { messageId, attempt, calls = [], text } = parseParams(answerParams, params);
-        const { service, lending } = this.#require(session, messageId, attempt);
+        const { calls = [], text, ...named } = parseParams(answerParams, params);
+        const { service, lending } = this.#require(session, named);
         const answer: AgentAnswer = {
           calls: calls.map(({ id, name, args = {} }) => ({ id: id ?? server.ids.uuid(), name, args })),
           ...(text !== undefined && { text }),
@@ -81,9 +86,8 @@ export class RemoteAgents {
         return { accepted: true };
       }),
       "mailroom/release": withSession(async ({ session, params }) => {
-        const { messageId, attempt } = parseParams(releaseParams, params);
-        const { service, lending } = this.#require(session, messageId, attempt);
-        service.lent.delete(messageId);
+        const { service, lending } = this.#require(session, parseParams(releaseParams, params));
+        service.lent.delete(lending);
         service.room?.();
         await this.#release(lending);
         return { released: true };
@@ -101,7 +105,7 @@ export class RemoteAgents {
       agent: id,
       session,
       stopped: new AbortController(),
-      lent: new Map(),
+      lent: new LentMail(),
       room: undefined,
     };
     this.#services.set(id, service);
@@ -184,7 +188,7 @@ export class RemoteAgents {
         await this.#release(lending);
         return;
       }
-      lent.set(lending.message.id, lending);
+      lent.add(lending);
       session.connection?.send(notificationFrame("map/message", { message: deliveryOf(lending) }));
     }
   }
@@ -192,8 +196,7 @@ export class RemoteAgents {
   #stop(service: Service): void {
     service.stopped.abort();
     service.room?.();
-    const lent = [...service.lent.values()];
-    service.lent.clear();
+    const lent = service.lent.takeAll();
     const ending = Promise.all(lent.map((lending) => this.#release(lending))).then(() => {});
     this.#ending.add(ending);
     void ending.finally(() => this.#ending.delete(ending));
@@ -222,21 +225,20 @@ export class RemoteAgents {
   }
 
   #forget(service: Service, lending: Lending): void {
-    if (service.lent.get(lending.message.id) === lending) service.lent.delete(lending.message.id);
+    service.lent.delete(lending);
     service.room?.();
   }
 
   /** @throws MapError PERMISSION_DENIED, INVALID_PARAMS */
   #require(
     session: Session,
-    messageId: string,
-    attempt: number,
+    { messageId, attempt, conversationId }: z.infer<typeof releaseParams>,
   ): { readonly service: Service; readonly lending: Lending } {
     const service = this.#serviceOf(session);
     if (service === undefined) {
       throw new MapError("PERMISSION_DENIED", "this connection serves no remote agent of the swarm");
     }
-    const lending = service.lent.get(messageId);
+    const lending = service.lent.byMessage(messageId, conversationId);
     if (lending === undefined || lending.attempt !== attempt) {
       throw new MapError(
         "INVALID_PARAMS",
@@ -262,13 +264,11 @@ export class RemoteAgents {
   ): { readonly service: Service; readonly lending: Lending } | undefined {
     const service = this.#serviceOf(session);
     if (service === undefined) return undefined;
-    const byId = typeof meta.correlationId === "string" ? service.lent.get(meta.correlationId) : undefined;
-    if (byId !== undefined) return { service, lending: byId };
-    const { mail } = meta;
-    const conversation =
-      typeof mail === "object" && mail !== null && "conversationId" in mail ? mail.conversationId : undefined;
-    const key = typeof conversation === "string" ? keyOfConversation(conversation) : undefined;
-    for (const lending of service.lent.values()) if (lending.key === key) return { service, lending };
-    return undefined;
+    const { mail, correlationId } = meta;
+    const conversation = isRecord(mail) ? mail.conversationId : undefined;
+    const { lent } = service;
+    const byId = typeof correlationId === "string" ? lent.byMessage(correlationId, conversation) : undefined;
+    const lending = byId ?? lent.byConversation(conversation);
+    return lending === undefined ? undefined : { service, lending };
   }
 }

@@ -151,7 +151,10 @@ async function authenticate(
   const credential = given?.credential ?? given?.token;
   if (authenticator === undefined) return { ok: true, principal: undefined };
   if (given === undefined || given.method === "none" || credential === undefined) {
-    return server.authRequired ? { ok: false, missing: true } : { ok: true, principal: undefined };
+    if (server.authRequired) return { ok: false, missing: true };
+    // The same caller as on HTTP, where the authenticator knows one; nobody otherwise.
+    const nobody = await authenticator.authenticate(undefined);
+    return { ok: true, principal: nobody.ok ? nobody.principal : undefined };
   }
   if (!METHODS.includes(given.method)) {
     const message = `the method ${JSON.stringify(given.method.slice(0, 50))} is not supported; use ${METHODS.join(" or ")}`;

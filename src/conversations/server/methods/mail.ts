@@ -1,6 +1,8 @@
 /** The thirteen `mail/*` methods: parse, name the caller, hand over (map-mail 3.7). */
 import type { z } from "zod";
-import { type Conversations, cursorOf, parseCursor } from "../../book/conversations.js";
+import type { Book } from "../../book/book.js";
+import type { Conversations } from "../../book/conversations.js";
+import { cursorOf, parseCursor } from "../../book/cursor.js";
 import { denied, MapError } from "../../domain/errors.js";
 import {
   closeParams,
@@ -49,20 +51,16 @@ interface Books {
 /** A method on one conversation, which is of the one kind or the other. */
 function onConversation<Schema extends z.ZodType<Meta & { readonly conversationId: string }>>(
   schema: Schema,
-  native: (book: Conversations, caller: Caller, params: z.infer<Schema>) => Promise<object>,
-  task: (book: TaskBook, caller: Caller, params: z.infer<Schema>) => Promise<object> = (
-    book,
-    caller,
-    params,
-  ) => book.refuse(caller, params.conversationId),
+  ask: (book: Book, caller: Caller, params: z.infer<Schema>) => Promise<object>,
 ): Handler {
-  return mailMethod(schema, async ({ conversations, tasks }, caller, params) => {
+  return mailMethod(schema, ({ conversations, tasks }, caller, params) => {
     const { conversationId } = params;
     if (tasks === undefined || conversations.isLoaded(conversationId)) {
-      return native(conversations, caller, params);
+      return ask(conversations, caller, params);
     }
-    const isTask = (await tasks.journalOf(conversationId)) !== undefined;
-    return isTask ? task(tasks, caller, params) : native(conversations, caller, params);
+    return tasks
+      .journalOf(conversationId)
+      .then((journal) => ask(journal === undefined ? conversations : tasks, caller, params));
   });
 }
 
@@ -80,49 +78,19 @@ function callerOf(session: Session, actAs: string | undefined): Caller {
 }
 
 export const mailMethods: MethodTable = {
-  "mail/create": mailMethod(createParams, ({ conversations }, caller, params) =>
-    conversations.create(caller, params),
-  ),
+  "mail/create": mailMethod(createParams, ({ conversations }, ...call) => conversations.create(...call)),
   "mail/list": mailMethod(listParams, listAll),
-  "mail/get": onConversation(
-    getParams,
-    (mail, caller, params) => mail.get(caller, params),
-    (tasks, caller, params) => tasks.get(caller, params),
-  ),
-  "mail/close": onConversation(
-    closeParams,
-    (mail, caller, params) => mail.close(caller, params),
-    (tasks, caller, params) => tasks.close(caller, params),
-  ),
-  "mail/join": onConversation(joinParams, (mail, caller, params) => mail.join(caller, params)),
-  "mail/leave": onConversation(leaveParams, (mail, caller, params) => mail.leave(caller, params)),
-  "mail/invite": onConversation(inviteParams, (mail, caller, params) => mail.invite(caller, params)),
-  "mail/turn": onConversation(
-    turnParams,
-    (mail, caller, params) => mail.turn(caller, params),
-    (tasks, caller, params) => tasks.turn(caller, params),
-  ),
-  "mail/turns/list": onConversation(
-    turnsListParams,
-    (mail, caller, params) => mail.listTurns(caller, params),
-    (tasks, caller, params) => tasks.listTurns(caller, params),
-  ),
-  "mail/thread/create": onConversation(threadCreateParams, (mail, caller, params) =>
-    mail.createThread(caller, params),
-  ),
-  "mail/thread/list": onConversation(threadListParams, (mail, caller, params) =>
-    mail.listThreads(caller, params),
-  ),
-  "mail/summary": onConversation(
-    summaryParams,
-    (mail, caller, params) => mail.summary(caller, params),
-    (tasks, caller, params) => tasks.summary(caller, params),
-  ),
-  "mail/replay": onConversation(
-    replayParams,
-    (mail, caller, params) => mail.replay(caller, params),
-    (tasks, caller, params) => tasks.replay(caller, params),
-  ),
+  "mail/get": onConversation(getParams, (book, ...call) => book.get(...call)),
+  "mail/close": onConversation(closeParams, (book, ...call) => book.close(...call)),
+  "mail/join": onConversation(joinParams, (book, ...call) => book.join(...call)),
+  "mail/leave": onConversation(leaveParams, (book, ...call) => book.leave(...call)),
+  "mail/invite": onConversation(inviteParams, (book, ...call) => book.invite(...call)),
+  "mail/turn": onConversation(turnParams, (book, ...call) => book.turn(...call)),
+  "mail/turns/list": onConversation(turnsListParams, (book, ...call) => book.listTurns(...call)),
+  "mail/thread/create": onConversation(threadCreateParams, (book, ...call) => book.createThread(...call)),
+  "mail/thread/list": onConversation(threadListParams, (book, ...call) => book.listThreads(...call)),
+  "mail/summary": onConversation(summaryParams, (book, ...call) => book.summary(...call)),
+  "mail/replay": onConversation(replayParams, (book, ...call) => book.replay(...call)),
 };
 
 /** Both kinds in one list: ids are in the order of creation, whichever kind they are of. */

@@ -4,8 +4,8 @@ import type { Call, Handler, SessionCall } from "../methods.js";
 /** For methods of those who are connected. @throws MapError AUTH_REQUIRED */
 export function withSession(handle: (call: SessionCall) => object | Promise<object>): Handler {
   return (call: Call) => {
-    const { session } = call;
+    const { server, connection, session, params, afterReply } = call;
     if (session === undefined) throw new MapError("AUTH_REQUIRED");
-    return handle({ ...call, session, afterReply: (act) => call.afterReply(act) });
+    return handle({ server, connection, session, params, afterReply });
   };
 }

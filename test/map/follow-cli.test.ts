@@ -1,0 +1,102 @@
+/** `mailroom conversations follow`: the real command in a process of its own. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { ConversationClient, type ConversationEvent, MailClient } from "../../src/client/index.js";
+import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
+import { command, folder, serve } from "../cli/cli.js";
+
+interface Following extends AsyncDisposable {
+  /** The next line that it writes. */
+  line(): Promise<string>;
+  /** As Ctrl-C does. */
+  interrupt(): Promise<{ readonly code: number | null; readonly stderr: string }>;
+}
+
+async function follow(cwd: string, args: readonly string[]): Promise<Following> {
+  const [program = "", ...rest] = await command(["conversations", "follow", ...args]);
+  const child = spawn(program, rest, { cwd, env: { PATH: process.env.PATH ?? "", HOME: cwd } });
+  let stderr = "";
+  child.stderr.on("data", (chunk) => {
+    stderr += String(chunk);
+  });
+  const closed = once(child, "close");
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return {
+    line: async () => {
+      const { value, done } = await lines.next();
+      if (done === true) throw new Error(`the command ended: ${stderr}`);
+      return value;
+    },
+    interrupt: async () => {
+      child.kill("SIGINT");
+      const [code] = await closed;
+      return { code, stderr };
+    },
+    [Symbol.asyncDispose]: async () => {
+      child.kill("SIGKILL");
+      await closed;
+    },
+  };
+}
+
+async function nextEvent(following: Following): Promise<ConversationEvent> {
+  return JSON.parse(await following.line());
+}
+
+it("tells what is said as it is said, goes on after any event, and ends when it is told to", async () => {
+  await using here = await folder();
+  const cwd = here.path;
+  await writeFile(join(cwd, "swarms.json"), ASKING_SWARM);
+  await using server = await serve(["--dev"], { cwd });
+  const ann = await ConversationClient.connect(server.url, {
+    token: "user:ann",
+    open: (url) => new WebSocket(url),
+  });
+  const lunch = await ann.create({ subject: "lunch" });
+  const dinner = await ann.create({ subject: "dinner" });
+  const first = await ann.say(lunch.id, "Soup?");
+  const created = await firstEvent(ann, lunch.id);
+
+  // From the beginning of one conversation, and of no other: that it got this far shows that it is live from here on.
+  await using one = await follow(cwd, [lunch.id, "--json", "--after", created]);
+  const told: ConversationEvent[] = [];
+  while (told.at(-1)?.type !== "mail.turn.added") told.push(await nextEvent(one));
+  expect(told.at(-1)?.data.turn).toMatchObject({ id: first.id });
+  await ann.say(dinner.id, "Fish?");
+  const second = await ann.say(lunch.id, "Salad?");
+  const next = await nextEvent(one);
+  expect(next).toMatchObject({ type: "mail.turn.added", data: { turn: { id: second.id } } });
+  await ann.closeConversation(lunch.id);
+  expect(await nextEvent(one)).toMatchObject({ type: "mail.closed", source: "user:ann" });
+  expect(await one.interrupt()).toEqual({ code: 0, stderr: "" });
+
+  // Everything, for people, after an event: tasks are there, too, and what was said before is not told again.
+  await new MailClient(server.url, { token: "user:ann" }).postMessage("hello");
+  await using all = await follow(cwd, ["--after", next.id]);
+  const lines: string[] = [];
+  while (!lines.includes("desk: You said: hello")) lines.push(await all.line());
+  expect(lines[0]).toContain(`mail.closed  ${lunch.id}`);
+  expect(lines).toContain("user:ann: hello");
+  expect(lines.join("\n")).not.toMatch(/Soup|Fish|Salad/);
+
+  // A server that goes away is said so.
+  server.child.kill("SIGKILL");
+  await expect(
+    (async () => {
+      for (;;) await all.line();
+    })(),
+  ).rejects.toThrow("the connection is lost");
+  ann.close();
+}, 60_000);
+
+/** The id of a conversation's first event. */
+async function firstEvent(client: ConversationClient, conversationId: string): Promise<string> {
+  const { events } = await client.request("map/replay", { filter: { mail: { conversationId } }, limit: 1 });
+  const [first] = events as { readonly eventId: string }[];
+  return first?.eventId ?? "";
+}

@@ -1,0 +1,192 @@
+/** Summaries by a model: the real server, configured by its file, and a model server that speaks OpenAI's protocol. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { ConversationClient, MailClient } from "../../src/client/index.js";
+import { ModelServer } from "../agents/kit/model-server.js";
+import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
+import { type Folder, folder, run, type Started, serve } from "../cli/cli.js";
+import { until } from "./harness.js";
+
+const MODEL = "openai/gpt-test";
+
+let model: ModelServer;
+let here: Folder;
+let server: Started;
+const clients: ConversationClient[] = [];
+
+beforeEach(async () => {
+  model = await ModelServer.start((_request, count) => ({ text: answer(`Lunch was discussed (${count}).`) }));
+  here = await folder();
+});
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await server?.[Symbol.asyncDispose]();
+  await model.close();
+  await here[Symbol.asyncDispose]();
+  expect(model.complaints).toEqual([]);
+});
+
+function answer(summary: string): string {
+  return JSON.stringify({
+    summary,
+    keyPoints: ["soup"],
+    keyDecisions: ["Soup it is."],
+    openQuestions: ["When?"],
+  });
+}
+
+async function start(settings: string): Promise<void> {
+  await writeFile(join(here.path, "swarms.json"), ASKING_SWARM);
+  await writeFile(join(here.path, "mail.toml"), `[map]\n${settings}\n`);
+  server = await serve(["--dev"], { cwd: here.path, env: model.env });
+}
+
+async function connect(token: string): Promise<ConversationClient> {
+  const client = await ConversationClient.connect(server.url, { token, open: (url) => new WebSocket(url) });
+  clients.push(client);
+  return client;
+}
+
+/** Everything that the model was ever told. */
+const told = (): string => JSON.stringify(model.requests.map(({ body }) => body));
+
+describe("a model that is configured", { timeout: 60_000 }, () => {
+  it("[MAP-METH-12] [MAP-OURS-26] writes summaries, once for all who ask, until something is said that all may see", async () => {
+    await start(`summary_model = "${MODEL}"`);
+    const ann = await connect("user:ann");
+    const bob = await connect("user:bob");
+    const { id } = await ann.create({ subject: "Lunch", initialParticipants: [{ id: "user:bob" }] });
+    await ann.say(id, "Soup or salad?");
+    await bob.say(id, "Soup it is.");
+    const say = (more: object) =>
+      ann.request("mail/turn", { conversationId: id, contentType: "text", ...more });
+    await say({ content: { text: "the walrus is private" }, visibility: { type: "private" } });
+    await say({ content: { text: "the walrus is internal" }, metadata: { internal: true } });
+
+    const all = { keyPoints: true, keyDecisions: true, openQuestions: true };
+    const asked = await Promise.all([ann, bob, ann, bob].map((who) => who.summary(id, { include: all })));
+    for (const one of asked) {
+      expect(one).toMatchObject({
+        summary: "Lunch was discussed (1).",
+        keyPoints: ["soup"],
+        keyDecisions: ["Soup it is."],
+        openQuestions: ["When?"],
+        _meta: { summariser: MODEL },
+      });
+    }
+    expect(model.requests).toHaveLength(1);
+    expect(model.requests[0]?.newest).toContain("Soup it is.");
+    expect(model.requests[0]?.headers.authorization).toBe("Bearer sk-openai-secret");
+
+    expect(await bob.summary(id)).toMatchObject({ generated: false, _meta: { summariser: MODEL } });
+    await say({ content: { text: "the walrus again" }, visibility: { type: "private" } });
+    expect((await bob.summary(id)).generated).toBe(false);
+    await bob.say(id, "At noon.");
+    expect(await ann.summary(id)).toMatchObject({ generated: true, summary: "Lunch was discussed (2)." });
+    expect(model.requests[1]?.newest).toContain("At noon.");
+    expect((await ann.summary(id, { regenerate: true })).summary).toBe("Lunch was discussed (3).");
+    expect(told()).not.toContain("walrus");
+
+    // What is kept is kept in the journal: a new server asks nobody.
+    for (const client of clients.splice(0)) client.close();
+    await server[Symbol.asyncDispose]();
+    server = await serve(["--dev"], { cwd: here.path, env: model.env });
+    expect(await (await connect("user:ann")).summary(id)).toMatchObject({
+      generated: false,
+      summary: "Lunch was discussed (3).",
+    });
+    expect(model.requests).toHaveLength(3);
+  });
+
+  it("[MAP-OURS-26] that fails or talks nonsense is stood in for, said so, and asked again the next time", async () => {
+    await start(`summary_model = "${MODEL}"`);
+    const ann = await connect("user:ann");
+    const { id } = await ann.create({ subject: "Lunch" });
+    await ann.say(id, "We agreed on soup.");
+    const standIn = {
+      generated: true,
+      summary: expect.stringContaining("We agreed on soup."),
+      keyDecisions: ["We agreed on soup."],
+      _meta: { summariser: "extractive", fallback: "model_failed" },
+    };
+    const ask = () => ann.summary(id, { include: { keyDecisions: true } });
+    model.model = () => ({ status: 400, message: "no such model" });
+    expect(await ask()).toMatchObject(standIn);
+    model.model = () => ({ text: "Here is your summary: soup." });
+    expect(await ask()).toMatchObject(standIn);
+    model.model = () => ({ text: '{"summary": "", "keyPoints": "soup"}' });
+    expect(await ask()).toMatchObject(standIn);
+    model.model = () => ({ text: `\`\`\`json\n${answer("Soup.")}\n\`\`\`` });
+    expect(await ask()).toMatchObject({ generated: true, summary: "Soup.", _meta: { summariser: MODEL } });
+    expect(await ask()).toMatchObject({ generated: false, summary: "Soup." });
+    for (const client of clients.splice(0)) client.close();
+    server.child.kill("SIGTERM");
+    const { stderr } = await server.ended;
+    expect(stderr.split("\n").filter((line) => line.includes("wrote no summary"))).toHaveLength(3);
+    expect(stderr).not.toContain("soup");
+    expect(stderr).not.toContain("sk-openai-secret");
+  });
+
+  it("[MAP-OURS-26] that never answers holds up nobody, and is not waited for longer than it may take", async () => {
+    await start(`summary_model = "${MODEL}"\nsummary_timeout = "4s"`);
+    model.model = () => ({ silent: true });
+    const ann = await connect("user:ann");
+    const { id } = await ann.create();
+    await ann.say(id, "We agreed on soup.");
+    let answered = 0;
+    const pending = Array.from({ length: 12 }, async (_, n) => {
+      const other = n === 0 ? id : (await ann.create({ subject: `${n}` })).id;
+      const result = await ann.summary(other);
+      answered++;
+      return result._meta?.fallback;
+    });
+    await until(() => model.requests.length >= 8);
+    // Those beyond the eighth were answered at once; the others wait, and the connection serves on.
+    await until(() => answered >= 4);
+    expect((await ann.say(id, "And bread.")).participant).toBe("user:ann");
+    const fallbacks = await Promise.all(pending);
+    expect(fallbacks.filter((why) => why === "model_busy")).toHaveLength(4);
+    expect(fallbacks.filter((why) => why === "model_failed")).toHaveLength(8);
+  });
+
+  it("[MAP-OURS-26] does not hold up the end of the server", async () => {
+    await start(`summary_model = "${MODEL}"\nsummary_timeout = "10m"`);
+    model.model = () => ({ silent: true });
+    const ann = await connect("user:ann");
+    const { id } = await ann.create();
+    const refused = expect(ann.summary(id)).rejects.toMatchObject({ code: "connection_lost" });
+    await until(() => model.requests.length === 1);
+    server.child.kill("SIGTERM");
+    const { code, stderr } = await server.ended;
+    await refused;
+    expect({ code, stderr: stderr.includes("failed") }).toEqual({ code: 0, stderr: false });
+  });
+
+  it("[MAP-OURS-26] summarises tasks for their owners, and nothing is kept that a new message has overtaken", async () => {
+    await start(`summary_model = "${MODEL}"`);
+    const mail = new MailClient(server.url, { token: "user:ann" });
+    await mail.postMessage("hello");
+    const ann = await connect("user:ann");
+    const { value: task } = await ann.list().next();
+    const id = task?.id ?? "";
+    expect(await ann.summary(id)).toMatchObject({ summary: "Lunch was discussed (1).", generated: true });
+    expect(await ann.summary(id)).toMatchObject({ summary: "Lunch was discussed (1).", generated: false });
+    expect(model.requests[0]?.newest).toContain("You said: hello");
+    const bob = await connect("user:bob");
+    await expect(bob.summary(id)).rejects.toMatchObject({ number: 10000 });
+    await ann.say(id, "again");
+    expect((await ann.summary(id)).generated).toBe(true);
+    expect(model.requests.at(-1)?.newest).toContain("again");
+  });
+
+  it("that does not exist keeps the server from starting, with a reason", async () => {
+    await writeFile(join(here.path, "mail.toml"), '[map]\nsummary_model = "gpt"\n');
+    const { code, stderr } = await run(["server", "--dev", "--port", "0"], { cwd: here.path });
+    expect(code).not.toBe(0);
+    expect(stderr).toContain("map.summary_model: 'gpt' does not say whose model it is");
+    await start("");
+  });
+});
