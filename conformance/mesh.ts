@@ -115,5 +115,10 @@ export const MESH_REQUIREMENTS: readonly Requirement[] = [
     ["ASP-OURS-09", "ours", "A fetch for a peer reaches no address that the operator did not allow."],
     ["ASP-OURS-10", "ours", "Content of peers reaches agents as data, with its sender named."],
     ["ASP-OURS-11", "ours", "A master that names other keys than those known is noticed and reported."],
+    [
+      "ASP-OURS-12",
+      "ours",
+      "Between Mailrooms the fields that the protocol leaves unsigned cannot be changed, added or taken away.",
+    ],
   ]),
 ];

@@ -9,7 +9,7 @@ import { parsePublicKey } from "./identity/keys.js";
 import type { LifecycleEvent } from "./membership/lifecycle.js";
 import type { Announcement, Operation } from "./membership/operations.js";
 import type { Member, MeshIdentity } from "./membership/types.js";
-import { type Draft, signDraft } from "./message/build.js";
+import { type Draft, type Signer, signDraft } from "./message/build.js";
 import type { MeshMessage, MessageExtras } from "./message/types.js";
 import type { MeshOptions } from "./options.js";
 import type { MeshReads, QueuedMessage, SentMessage } from "./queue.js";
@@ -93,6 +93,12 @@ export class MeshCore {
     return this.#pair;
   }
 
+  /** Who signs what goes out. */
+  get signer(): Signer {
+    const { agentId, endpoint } = this.parts.identity;
+    return { agentId, endpoint, pair: this.#pair, seals: this.parts.options.sealMessages };
+  }
+
   /** From now on everything is signed with this key. */
   usePair(pair: KeyPair): void {
     this.#pair = pair;
@@ -159,9 +165,7 @@ export class MeshCore {
       content,
       ...(extras && { extras }),
     };
-    const signed = signNow
-      ? signDraft(draft, { ...this.parts.identity, pair: this.#pair }, sentAt)
-      : undefined;
+    const signed = signNow ? signDraft(draft, this.signer, sentAt) : undefined;
     const rows = to.flatMap((member): RowWrite[] => {
       const recipientId = member.agentId;
       const parcel: Parcel = {

@@ -38,14 +38,14 @@ export function parcelOf(item: StoredItem): Parcel {
 }
 
 async function deliver(core: MeshCore, { item, signal }: Attempt): Promise<AttemptResult> {
-  const { identity, http, options } = core.parts;
+  const { http, options } = core.parts;
   const parcel = parcelOf(item);
   const { draft, recipientId } = parcel;
   // A member that moved is called where it is now; one that is no longer a member where it was.
   const member = core.view.swarms.get(draft.swarm_id)?.members.get(recipientId);
   const endpoint = member?.endpoint ?? parcel.endpoint;
   const signedAt = core.now - parcel.sentAt < options.resignAfter ? parcel.sentAt : core.now;
-  const message = parcel.signed ?? signDraft(draft, { ...identity, pair: core.pair }, signedAt);
+  const message = parcel.signed ?? signDraft(draft, core.signer, signedAt);
   try {
     const peers = createPeers(http, core.id, () => core.now);
     const answer = await peers.post(endpoint, "message", message, signal);

@@ -5,6 +5,7 @@ export { MeshCarrier } from "./bridge/out.js";
 export type { MeshStore, Problem as MeshProblem } from "./core.js";
 export { makeDevCertificates } from "./dev-ca/files.js";
 export { MeshError, type MeshErrorCode, type Refusal } from "./errors.js";
+export type { InviteInput } from "./invite/issue.js";
 export { DEFAULT_RATE_LIMITS, type RateLimits } from "./limits.js";
 export type {
   Invite,
@@ -16,10 +17,11 @@ export type {
   SwarmSettings,
 } from "./membership/types.js";
 export type { Attachment, MeshMessage, MessageExtras, Priority, Reference } from "./message/types.js";
-export { type InviteInput, MeshNode, type SendInput, type SentReceipt } from "./node.js";
+export { MeshNode } from "./node.js";
 export { type OperationName, type OperatorParts, type Outcome, operate } from "./operator/index.js";
 export { DEFAULT_MESH_OPTIONS, type MeshOptions } from "./options.js";
 export type { MeshReads, QueuedMessage, SentMessage } from "./queue.js";
+export type { SendInput, SentReceipt } from "./sending.js";
 export {
   type InitInput,
   initMesh,

@@ -17,6 +17,13 @@ export interface MeshOptions {
   readonly keyRefreshPause: number;
   /** `refresh` takes a changed key from the member's registered endpoint; `pin` waits for a rotation message. */
   readonly keyPolicy: "refresh" | "pin";
+  /** Whether what we send is sealed: signed a second time, over the fields that the protocol leaves unsigned. */
+  readonly sealMessages: boolean;
+  /**
+   * What is asked of others. A seal that is there must hold in any case; `remember` demands one of every key that has
+   * sealed before, so that it cannot be taken away; `require` demands one of everybody, and so of Mailrooms only.
+   */
+  readonly sealPolicy: "optional" | "remember" | "require";
   /** Whether a joiner's endpoint must answer with the key it asks to join with. */
   readonly checkJoiners: "required" | "if_reachable" | "off";
   /** Milliseconds that a new invite is valid unless something else is said. */
@@ -35,6 +42,8 @@ export const DEFAULT_MESH_OPTIONS: MeshOptions = {
   keyTtl: 86_400_000,
   keyRefreshPause: 300_000,
   keyPolicy: "refresh",
+  sealMessages: true,
+  sealPolicy: "remember",
   checkJoiners: "if_reachable",
   inviteLifetime: 86_400_000,
   lifecyclePatience: 3_600_000,

@@ -2,21 +2,23 @@
 import { RowConflictError } from "../engine/ports.js";
 import type { MeshCore } from "./core.js";
 import { type Refusal, refuse } from "./errors.js";
+import type { PublicKey } from "./identity/keys.js";
 import type { KeyRefresh } from "./key-refresh.js";
 import type { RateLimiter, Standing } from "./limits.js";
 import { admitMessage, checkFreshness, isMuted } from "./membership/admit.js";
 import { decideLifecycle, type LifecycleDecision } from "./membership/lifecycle.js";
 import type { Member, Swarm } from "./membership/types.js";
 import { checkMessage, checkVersion } from "./message/check.js";
+import { checkSeal, type SealVerdict } from "./message/seal.js";
 import type { MeshMessage } from "./message/types.js";
 import { createPeers } from "./peers.js";
 import { type QueuedMessage, queueKey } from "./queue.js";
-import { verifySignature } from "./signature.js";
+import { isSignedBy } from "./signature.js";
 import type { MeshRowWrite, ViewWrite } from "./writes.js";
 
 export interface IncomingHeaders {
-  readonly agentId?: string;
-  readonly protocol?: string;
+  readonly agentId?: string | undefined;
+  readonly protocol?: string | undefined;
 }
 
 export type Reception =
@@ -99,22 +101,30 @@ function checkHeaders(message: MeshMessage, { agentId, protocol }: IncomingHeade
     : refuse("INVALID_FORMAT", "header_mismatch", `X-Swarm-Protocol ${wrong}`).refusal;
 }
 
+type Verified = { readonly writes: readonly ViewWrite[] } | { readonly refusal: Refusal };
+
 /** With the pinned key; failing that, once in a while, with the one that the member's endpoint shows now. */
 async function verify(
   { core, keys }: ReceiverParts,
   message: MeshMessage,
   member: Member,
   swarm: Swarm,
-): Promise<{ readonly writes: readonly ViewWrite[] } | { readonly refusal: Refusal }> {
-  const holds = (text: string): boolean => {
+): Promise<Verified> {
+  // Both at once; the answer about the seal counts only if the signature holds.
+  const examine = async (text: string) => {
     const key = core.keyOf(text);
-    return key !== undefined && verifySignature(message, message.signature, key) === "valid";
+    if (key === undefined) return undefined;
+    const [holds, seal] = await Promise.all([isSignedBy(message, key), checkSeal(message, key)]);
+    return holds ? judgeSeal(core, seal, member, key) : undefined;
   };
-  if (holds(member.publicKey)) return { writes: [] };
+  const pinned = await examine(member.publicKey);
+  if (pinned !== undefined) return pinned;
   const changed = await keys.changedKey(member);
-  if (changed === undefined || !holds(changed)) {
+  const judged = changed === undefined ? undefined : await examine(changed);
+  if (changed === undefined || judged === undefined) {
     return refuse("INVALID_SIGNATURE", "invalid_signature", "the signature does not fit the sender's key");
   }
+  if ("refusal" in judged) return judged;
   core.parts.report({
     code: "mesh_key_changed",
     message: `${member.agentId} signs with a new key, which its endpoint ${member.endpoint} confirms`,
@@ -125,9 +135,41 @@ async function verify(
     writes: [
       { kind: "mesh.member.put", swarmId: swarm.id, member: renewed },
       { kind: "mesh.key.put", key: { agentId, publicKey: changed, fetchedAt: core.now, endpoint } },
+      ...judged.writes,
     ],
   };
 }
+
+/**
+ * ASP leaves most fields unsigned: whoever gets a broadcast could hand it on with others before the original comes, and
+ * the original would count as a duplicate. A message whose seal does not hold, or was taken away, is no message.
+ */
+function judgeSeal(
+  { view, parts, now }: MeshCore,
+  seal: SealVerdict,
+  member: Member,
+  key: PublicKey,
+): Verified {
+  const { sealPolicy } = parts.options;
+  switch (seal) {
+    case "sealed":
+      return view.sealingKeys.has(key.text)
+        ? NO_WRITES
+        : { writes: [{ kind: "mesh.seal.put", publicKey: key.text, since: now }] };
+    case "unsealed":
+      if (sealPolicy === "optional") return NO_WRITES;
+      if (sealPolicy === "remember" && !view.sealingKeys.has(member.publicKey)) return NO_WRITES;
+      return refuse("INVALID_SIGNATURE", "unsealed", "the message is not sealed, as those of its sender are");
+    case "broken":
+      return refuse(
+        "INVALID_SIGNATURE",
+        "broken_seal",
+        "fields of the message were changed after it was sealed",
+      );
+  }
+}
+
+const NO_WRITES: { readonly writes: readonly ViewWrite[] } = { writes: [] };
 
 function takeRate({ core, senders, swarms }: ReceiverParts, message: MeshMessage): Standing {
   const bySender = senders.take(`${message.swarm_id}/${message.sender.agent_id}`, core.now);
@@ -164,6 +206,7 @@ async function takeIn(
   };
   const queued = toQueued(message, at);
   const writes: MeshRowWrite[] = [seen, ...keyWrites, ...decision.writes, ...introduced];
+  writes.push(...stillSealing(core, swarm, decision.writes));
   if (!muted) writes.push({ kind: "mesh.queue.put", message: queued });
   try {
     await core.commit(writes, swarm.id);
@@ -178,6 +221,18 @@ async function takeIn(
   if (muted) return { message, fate: "muted", standing };
   core.onQueued(queued);
   return { message, fate: "queued", standing };
+}
+
+/** Whoever sealed with its old key is held to it with its new one. */
+function stillSealing({ view, now }: MeshCore, swarm: Swarm, writes: readonly ViewWrite[]): ViewWrite[] {
+  return writes.flatMap((write): ViewWrite[] => {
+    if (write.kind !== "mesh.member.put") return [];
+    const { agentId, publicKey } = write.member;
+    const sealed = view.sealingKeys.has(swarm.members.get(agentId)?.publicKey ?? "");
+    return sealed && !view.sealingKeys.has(publicKey)
+      ? [{ kind: "mesh.seal.put", publicKey, since: now }]
+      : [];
+  });
 }
 
 /** A master that announces no key: the new member's endpoint is asked, and without an answer nobody is added. */
@@ -203,22 +258,28 @@ async function introduce(
   ];
 }
 
+/** Written out field by field: it is made for every message, and spreading objects together takes longer. */
 function toQueued(message: MeshMessage, receivedAt: number): QueuedMessage {
-  return {
-    id: queueKey(message.swarm_id, message.sender.agent_id, message.message_id),
+  const senderId = message.sender.agent_id;
+  const isSystem = message.type === "system";
+  const queued: Mutable<QueuedMessage> = {
+    id: queueKey(message.swarm_id, senderId, message.message_id),
     messageId: message.message_id,
     swarmId: message.swarm_id,
-    senderId: message.sender.agent_id,
+    senderId,
     recipientId: message.recipient,
     type: message.type,
     content: message.content,
     envelope: JSON.stringify(message),
     receivedAt,
     // A system message has had its effect; what is for agents waits for them.
-    status: message.type === "system" ? "completed" : "pending",
+    status: isSystem ? "completed" : "pending",
     box: "unread",
-    ...(message.in_reply_to !== undefined && { inReplyTo: message.in_reply_to }),
-    ...(message.thread_id !== undefined && { threadId: message.thread_id }),
-    ...(message.type === "system" && { processedAt: receivedAt }),
   };
+  if (message.in_reply_to !== undefined) queued.inReplyTo = message.in_reply_to;
+  if (message.thread_id !== undefined) queued.threadId = message.thread_id;
+  if (isSystem) queued.processedAt = receivedAt;
+  return queued;
 }
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };

@@ -1,5 +1,5 @@
 /** A mesh agent in a data directory: `mesh/agent.json` (who), `mesh/agent.key` (the key), `mesh/state.json` (a copy). */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { z } from "zod";
@@ -10,6 +10,7 @@ import { MeshError } from "./errors.js";
 import { replaceFile } from "./files.js";
 import { checkAgentId } from "./identity/agent-id.js";
 import { createKeyFile, prepareKeyFile, readKeyFile } from "./identity/key-file.js";
+import type { KeyPair } from "./identity/keys.js";
 import { inviteFiles } from "./invite/files.js";
 import type { MeshIdentity } from "./membership/types.js";
 import { checkEndpoint } from "./message/endpoint.js";
@@ -36,6 +37,8 @@ export interface InitInput {
   readonly endpoint: string;
   /** Lets an endpoint be a loopback name or address (decisions G4). */
   readonly dev?: boolean;
+  /** In the place of an agent that is there already. Its key is kept beside the new one. */
+  readonly force?: boolean;
 }
 
 export interface KeptIdentity extends MeshIdentity {
@@ -48,15 +51,22 @@ export interface Initialised extends KeptIdentity {
 }
 
 /** `mailroom mesh init`. @throws MeshError when there is an agent already, or when its id or endpoint cannot be. */
-export function initMesh({ directory, agentId, endpoint, dev = false }: InitInput): Initialised {
+export function initMesh(input: InitInput): Initialised {
+  const { directory, agentId, endpoint, dev = false, force = false } = input;
   const wrongId = checkAgentId(agentId);
   if (wrongId !== undefined) throw new MeshError("invalid_identity", `the agent id ${wrongId}`);
   const wrongEndpoint = checkEndpoint(endpoint) ?? (dev ? undefined : checkPublic(endpoint));
   if (wrongEndpoint !== undefined) throw new MeshError("invalid_identity", `the endpoint ${wrongEndpoint}`);
   const { key, identity } = paths(directory);
-  const pair = createKeyFile(key);
+  const pair = force && existsSync(key) ? replaceKeyFile(key) : createKeyFile(key);
   replaceFile(identity, `${JSON.stringify({ agent_id: agentId, endpoint, ...(dev && { dev }) }, null, 2)}\n`);
   return { agentId, endpoint, dev, publicKey: pair.publicKey.text };
+}
+
+function replaceKeyFile(path: string): KeyPair {
+  const { pair, install } = prepareKeyFile(path);
+  install();
+  return pair;
 }
 
 /** ASP: Infrastructure Requirements: a domain, not an address, and not this machine. */

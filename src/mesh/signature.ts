@@ -1,7 +1,7 @@
 /** ASP: Signature. What is signed, and why a signature does not hold. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { decodeBase64 } from "./identity/base64.js";
-import { type KeyPair, type PublicKey, verifyWith } from "./identity/keys.js";
+import { type KeyPair, type PublicKey, verifyAside, verifyWith } from "./identity/keys.js";
 
 /** The six signed fields. Everything else of a message is a hint. */
 export interface SignedFields {
@@ -21,7 +21,7 @@ export function canonicalText(fields: SignedFields): string {
 
 /** Plain Ed25519 over this digest, not Ed25519ph. */
 export function digestOf(fields: SignedFields): Buffer {
-  return createHash("sha256").update(canonicalText(fields), "utf8").digest();
+  return hash("sha256", canonicalText(fields), "buffer");
 }
 
 /** The caller has checked that the content is well-formed: a lone surrogate has no bytes to be signed. */
@@ -34,6 +34,15 @@ export type SignatureVerdict =
   /** Not the one base64 spelling of 64 bytes. */
   | "malformed_signature"
   | "wrong_signature";
+
+/** For what comes in by the thousand. */
+export async function isSignedBy(
+  message: SignedFields & { readonly signature: string },
+  key: PublicKey,
+): Promise<boolean> {
+  const bytes = decodeBase64(message.signature);
+  return bytes?.length === 64 && (await verifyAside(key, digestOf(message), bytes));
+}
 
 export function verifySignature(
   fields: SignedFields,

@@ -114,7 +114,7 @@ describe("keys", () => {
     },
   );
 
-  it("2. a key file round-trips, holds 32 bytes, and is its owner's only from the beginning", async () => {
+  it("2. a key file round-trips, holds 32 bytes, and is its owner's only from the beginning (8.23)", async () => {
     const directory = await mkdtemp(join(tmpdir(), "mesh-key-"));
     const path = join(directory, "mesh", "agent.key");
     const made = createKeyFile(path);
@@ -341,7 +341,13 @@ describe("lifecycle", () => {
       bans: new Map(),
     };
     const none = new Map();
-    const view = { swarms: new Map([[id, swarm]]), mutedAgents: none, mutedSwarms: none, keys: none };
+    const view = {
+      swarms: new Map([[id, swarm]]),
+      mutedAgents: none,
+      mutedSwarms: none,
+      keys: none,
+      sealingKeys: none,
+    };
     expect(writeStateFile({ agentId: "alice", view })).toMatchObject({ swarms: { [id]: record } });
   });
 });

@@ -24,9 +24,11 @@ export class View implements MeshView {
   readonly mutedAgents = new Map<string, Mute>();
   readonly mutedSwarms = new Map<string, Mute>();
   readonly keys = new Map<string, CachedKey>();
+  readonly sealingKeys = new Map<string, number>();
 
   clear(): void {
-    for (const map of [this.swarms, this.mutedAgents, this.mutedSwarms, this.keys]) map.clear();
+    for (const map of [this.swarms, this.mutedAgents, this.mutedSwarms, this.keys, this.sealingKeys])
+      map.clear();
   }
 
   apply(write: ViewWrite): void {
@@ -82,6 +84,9 @@ export class View implements MeshView {
         return;
       case "mesh.key.put":
         this.keys.set(write.key.agentId, write.key);
+        return;
+      case "mesh.seal.put":
+        this.sealingKeys.set(write.publicKey, write.since);
         return;
       default:
         write satisfies never;

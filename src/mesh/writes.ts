@@ -63,6 +63,11 @@ export interface MuteRemove extends Of<"mute.remove"> {
 export interface KeyPut extends Of<"key.put"> {
   readonly key: CachedKey;
 }
+/** Whoever has this key seals what it sends. */
+export interface SealPut extends Of<"seal.put"> {
+  readonly publicKey: string;
+  readonly since: number;
+}
 
 /** What changes the view. */
 export type ViewWrite =
@@ -80,7 +85,8 @@ export type ViewWrite =
   | BanRemove
   | MutePut
   | MuteRemove
-  | KeyPut;
+  | KeyPut
+  | SealPut;
 
 /** Remembers that a message was taken. Refused when it was before: the batch then changes nothing. */
 export interface SeenPut extends Of<"seen.put"> {
@@ -122,7 +128,7 @@ export interface Purge extends Of<"purge"> {
   readonly deletedBefore?: number;
   readonly archivedBefore?: number;
 }
-/** Clears all that the mesh knows but its identity and messages: the first part of an import that replaces. */
+/** Clears all that the mesh knows but its identity, messages, and who seals: the first part of an import that replaces. */
 export interface ViewClear extends Of<"clear"> {}
 
 export type MeshRowWrite =

@@ -160,6 +160,21 @@ describe("mesh to MAIL", () => {
     expect((await shop.mailroom.store.tasks.find(peerOf(lab, "alice"), messageId))?.status).toBe("completed");
   });
 
+  it("two swarms that answer the same broadcast do so under ids of their own, also for who counts ids alone", async () => {
+    await openHouse(alice, answering);
+    await openHouse(bob, answering);
+    const remy = mesh.reference("remy");
+    await remy.join(await alice.node.invite(lab));
+    await mesh.settle();
+    expect(await remy.send(lab, "pears")).toEqual([200, 200]);
+    await settle();
+    const answers = remy.inbox.filter(({ type }) => type === "message");
+    expect(answers.map(({ sender_id, content }) => [sender_id, content]).sort()).toEqual([
+      ["alice", "sold: pears"],
+      ["bob", "sold: pears"],
+    ]);
+  });
+
   it("two bridged swarms do not answer each other for ever", async () => {
     await openHouse(alice, answering);
     await openHouse(bob, answering);

@@ -17,6 +17,7 @@ import { engineRoom } from "../../src/store/sqlite/rooms/engine.js";
 import { journalRoom } from "../../src/store/sqlite/rooms/journal.js";
 import { meshRoom } from "../../src/store/sqlite/rooms/mesh.js";
 import { outboxRoom } from "../../src/store/sqlite/rooms/outbox.js";
+import { ReferencePeer } from "./reference-peer.js";
 
 export interface Call {
   readonly from: string;
@@ -44,6 +45,12 @@ export interface Agent {
   message(fields: Partial<Draft> & { swarm_id: string }, at?: number): MeshMessage;
 }
 
+interface ForeignAnswer {
+  readonly status: number;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** The rooms that a mesh agent needs: opening a store costs what its migrations cost. */
 const ROOMS = [journalRoom, engineRoom, outboxRoom, meshRoom];
 
@@ -56,10 +63,7 @@ export class Mesh {
   /** Hosts that do not answer. */
   readonly down = new Set<string>();
   /** Answers of somebody who is not one of ours. */
-  readonly foreign = new Map<
-    string,
-    (call: Call) => { status: number; body: string; headers?: Record<string, string> }
-  >();
+  readonly foreign = new Map<string, (call: Call) => ForeignAnswer | Promise<ForeignAnswer>>();
   readonly onDisk: boolean;
   readonly #directories: string[] = [];
 
@@ -84,7 +88,8 @@ export class Mesh {
       ids,
       identity: { agentId: name, endpoint },
       pair,
-      options: { ...DEFAULT_MESH_OPTIONS, ...options },
+      // As the protocol has it; what seals add is tried in a file of its own.
+      options: { ...DEFAULT_MESH_OPTIONS, sealMessages: false, ...options },
       report: (problem) => problems.push(problem),
       random: () => 0,
       inviteFiles: files,
@@ -121,12 +126,27 @@ export class Mesh {
             content: "hello",
             ...fields,
           },
-          { agentId: name, endpoint, pair },
+          { agentId: name, endpoint, pair, seals: options.sealMessages === true },
           at,
         ),
     };
     this.agents.set(`${name}.example.com`, agent);
     return agent;
+  }
+
+  /** A peer that is none of ours, on the same network. */
+  reference(name: string): ReferencePeer {
+    const { request } = this.#client(name);
+    const peer = new ReferencePeer(
+      name,
+      () => this.clock.now(),
+      async ({ method, url, body, headers }) => {
+        const answer = await request(url, { method, headers, ...(body !== "" && { body }) });
+        return { status: answer.status, body: answer.text() };
+      },
+    );
+    this.foreign.set(`${name}.example.com`, (call) => peer.serve(call));
+    return peer;
   }
 
   /** A swarm of these agents, the first being its master. */
@@ -178,7 +198,7 @@ export class Mesh {
       const unreachable = (): NetError => new NetError("unreachable", "the network is cut", { url });
       if (this.down.has(url.hostname) || this.down.has(`${from}.example.com`)) throw unreachable();
       const foreign = this.foreign.get(url.hostname);
-      if (foreign !== undefined) return toAnswer(url, foreign(call));
+      if (foreign !== undefined) return toAnswer(url, await foreign(call));
       const agent = this.agents.get(url.hostname);
       if (agent === undefined) throw unreachable();
       const handle = createMeshHandler(agent.node);

@@ -92,7 +92,7 @@ describe("the listener", () => {
   });
 });
 
-describe("64. a key fetch", () => {
+describe("64. a key fetch (8.7)", () => {
   const http = (ca: string, options: Partial<HttpClientOptions> = {}) =>
     createHttpClient({
       clock: timers,
@@ -206,7 +206,7 @@ describe("65. wake", () => {
     await expect(commandWaker([process.execPath, "-e", "process.exit(3)"])(note)).rejects.toThrow("3");
   });
 
-  it("the receiving side refuses a wrong secret", async () => {
+  it("the receiving side refuses a wrong secret (8.17)", async () => {
     const handle = createLocalHandler({
       node: bob.node,
       reads: bob.store.mesh,

@@ -38,6 +38,31 @@ const notesAt = async (agent: Agent) =>
     .filter(({ recipientId }) => recipientId === undefined)
     .map(({ content }) => JSON.parse(content));
 
+describe("creating", () => {
+  it("[ASP-OPER-01] is told to nobody, and makes its creator the master and only member", async () => {
+    mesh.calls.length = 0;
+    const swarm = await alice.node.create("Lab", { requireApproval: true });
+    await mesh.settle();
+    expect(mesh.calls).toEqual([]);
+    expect(swarm).toMatchObject({
+      id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/),
+      name: "Lab",
+      master: "alice",
+      settings: { allowMemberInvite: false, requireApproval: true },
+    });
+    expect([...swarm.members.values()]).toEqual([
+      {
+        agentId: "alice",
+        endpoint: alice.endpoint,
+        publicKey: alice.pair.publicKey.text,
+        joinedAt: mesh.clock.now(),
+      },
+    ]);
+    await expect(alice.node.create("")).rejects.toMatchObject({ code: "invalid_name" });
+    await expect(alice.node.create("x".repeat(257))).rejects.toMatchObject({ code: "invalid_name" });
+  });
+});
+
 describe("joining", () => {
   it("[ASP-OPER-04, ASP-OPER-05] 41, 50. the joiner gets the whole record, the others a signed announcement with the key", async () => {
     const { id } = await alice.node.create("Lab");
@@ -473,6 +498,24 @@ describe("lifecycle", () => {
     },
   );
 
+  it("58. what a muted agent says costs what anything else costs, so that its sender cannot tell: one commit", async () => {
+    const { store } = bob;
+    const commit = store.commit.bind(store);
+    let commits = 0;
+    store.commit = (batch) => {
+      commits += 1;
+      return commit(batch);
+    };
+    const costOf = async (): Promise<number> => {
+      const before = commits;
+      expect((await bob.post("/swarm/message", carol.message({ swarm_id: lab }))).status).toBe(200);
+      return commits - before;
+    };
+    const unmuted = await costOf();
+    await bob.node.mute("agent", "carol");
+    expect([unmuted, await costOf()]).toEqual([1, 1]);
+  });
+
   it("[ASP-OPER-11, ASP-OPER-12] 59. five kinds of lifecycle notes appear, and one that cannot be stored fails nothing", async () => {
     await alice.node.mute("agent", "bob", "loud");
     await alice.node.unmute("agent", "bob");
@@ -643,7 +686,7 @@ describe("keys", () => {
     expect(bob.problems.map(({ code }) => code)).toContain("mesh_key_changed");
   });
 
-  it("[ASP-STAT-06, ASP-STAT-04] 63. a key older than a day is looked up in the background; another one is reported, not taken", async () => {
+  it("[ASP-STAT-06] 63. a key older than a day is looked up in the background; another one is reported, not taken", async () => {
     const lab = await mesh.swarm(alice, bob);
     mesh.clock.jump(90_000_000);
     await bob.post("/swarm/message", alice.message({ swarm_id: lab }));

@@ -219,7 +219,7 @@ describe("messages", () => {
     expect((await bob.post("/swarm/message", broken)).status).toBe(400);
   });
 
-  it("28. too long a content is refused by sender and receiver; characters count, not code units", async () => {
+  it("28. too long a content is refused by sender and receiver; characters count, not code units (8.20)", async () => {
     const long = "x".repeat(65_537);
     await expect(alice.node.send({ swarmId: lab, content: long })).rejects.toThrow(/65536/);
     expect((await bob.post("/swarm/message", alice.message({ swarm_id: lab, content: long }))).status).toBe(
@@ -232,7 +232,7 @@ describe("messages", () => {
     expect((await bob.post("/swarm/message", "x".repeat(2 * 1024 * 1024 + 1))).status).toBe(413);
   });
 
-  it("[ASP-ENDP-02] 29. the two headers may be missing, but must not contradict", async () => {
+  it("29. the two headers may be missing, but must not contradict", async () => {
     const post = (headers: Record<string, string>) =>
       bob.post("/swarm/message", alice.message({ swarm_id: lab }), headers);
     expect((await post({})).status).toBe(200);
@@ -471,6 +471,22 @@ describe("our client", () => {
     await mesh.pass(3_600_000);
     expect((await statusOf(late))?.status).toBe("delivered");
     expect(await inboxOf(bob)).toMatchObject([{ messageId: late }]);
+  });
+
+  it("[ASP-ENDP-02] says what it sends, who it is and which protocol it speaks", async () => {
+    mesh.calls.length = 0;
+    await carol.node.join(await alice.node.invite(lab));
+    await carol.node.send({ swarmId: lab, to: "bob", content: "x" });
+    await mesh.settle();
+    const posts = mesh.calls.filter(({ from, method }) => from === "carol" && method === "POST");
+    expect(posts.map(({ url }) => new URL(url).pathname)).toEqual(["/swarm/join", "/swarm/message"]);
+    for (const { headers } of posts) {
+      expect(headers).toEqual({
+        "content-type": "application/json",
+        "x-agent-id": "carol",
+        "x-swarm-protocol": "0.1.0",
+      });
+    }
   });
 
   it("37. a peer with a bare origin is called under /swarm", async () => {

@@ -12,7 +12,8 @@ import { listen } from "../../src/mesh/wire/listener.js";
 import { createGuard, createHttpClient } from "../../src/net/index.js";
 import { openSqliteStore } from "../../src/store/index.js";
 
-const [name = "", port = "", directory = "", tls = ""] = process.argv.slice(2);
+/** Peers reach it at `port`; it listens there itself unless something stands between. */
+const [name = "", port = "", directory = "", tls = "", listenPort = port] = process.argv.slice(2);
 const home = join(directory, name);
 mkdirSync(home, { recursive: true });
 const keyFile = join(home, "agent.key");
@@ -46,7 +47,7 @@ const node = await MeshNode.open({
 await listen({
   handle: createMeshHandler(node),
   host: "localhost",
-  port: Number(port),
+  port: Number(listenPort),
   cert: readFileSync(join(tls, "dev.pem"), "utf8"),
   key: readFileSync(join(tls, "dev.key"), "utf8"),
 });

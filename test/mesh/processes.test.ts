@@ -1,6 +1,7 @@
 /** Three real processes over real TLS: operations, members that are away, and SIGKILL. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
+import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -25,11 +26,11 @@ let tls: string;
 let http: HttpClient;
 const running = new Map<string, Running>();
 
-async function start(name: string, port: number): Promise<Running> {
+async function start(name: string, port: number, listenPort = port): Promise<Running> {
   const script = new URL("./node-process.ts", import.meta.url).pathname;
   const child: ChildProcess = spawn(
     process.execPath,
-    ["--import", "tsx", script, name, String(port), directory, tls],
+    ["--import", "tsx", script, name, String(port), directory, tls, String(listenPort)],
     {
       stdio: ["pipe", "pipe", "inherit"],
     },
@@ -126,6 +127,45 @@ describe("three agents in three processes", () => {
     await eventually(() => bob.call("swarms"), [{ id: lab, master: "bob", members: ["bob"] }]);
   });
 
+  it("[ASP-OURS-04] a partition heals: what each did alone, all agree on afterwards", async () => {
+    const wires = [await Wire.between(), await Wire.between(), await Wire.between()] as const;
+    const [ann, ben, cleo] = await Promise.all([
+      start("ann", wires[0].port, wires[0].target),
+      start("ben", wires[1].port, wires[1].target),
+      start("cleo", wires[2].port, wires[2].target),
+    ]);
+    const agents = [ann, ben, cleo];
+    const lab = String(await ann.call("create", "Lab"));
+    for (const agent of [ben, cleo]) await agent.call("join", String(await ann.call("invite", lab)));
+    const all = ["ann", "ben", "cleo"];
+    for (const agent of agents) {
+      await eventually(() => agent.call("swarms"), [{ id: lab, master: "ann", members: all }]);
+    }
+
+    for (const wire of wires) wire.cut();
+    await ann.call("send", lab, "broadcast", "from ann");
+    await ann.call("transfer", lab, "ben");
+    await ben.call("send", lab, "broadcast", "from ben");
+    await cleo.call("send", lab, "broadcast", "from cleo");
+    // Everybody tried, and is alone.
+    await eventually(async () => wires.every(({ refused }) => refused > 0), true);
+    for (const agent of agents) {
+      expect(texts(await agent.call("inbox"))).toEqual([]);
+      expect(await agent.call("swarms")).toEqual([{ id: lab, master: "ann", members: all }]);
+    }
+
+    for (const wire of wires) wire.mend();
+    for (const agent of agents) {
+      for (const wire of wires) await agent.call("retry", `https://localhost:${wire.port}`);
+    }
+    for (const agent of agents) {
+      await eventually(() => agent.call("swarms"), [{ id: lab, master: "ben", members: all }]);
+      const others = all.filter((name) => name !== agent.name).map((name) => `from ${name}`);
+      await eventually(async () => texts(await agent.call("inbox")).sort(), others);
+    }
+    for (const wire of wires) await wire.close();
+  });
+
   it("[ASP-OURS-02] G9: twenty races of five joiners over TLS have one winner each", async () => {
     const port = await freePort();
     const master = await start("master", port);
@@ -162,6 +202,64 @@ describe("three agents in three processes", () => {
     await strict.close();
   });
 });
+
+/** A wire to one agent that can be cut, while the agent lives on. */
+class Wire {
+  refused = 0;
+  readonly #server: Server;
+  readonly #open = new Set<Socket>();
+  #whole = true;
+
+  readonly port: number;
+  readonly target: number;
+
+  private constructor(port: number, target: number) {
+    this.port = port;
+    this.target = target;
+    this.#server = createServer((socket) => this.#connect(socket));
+  }
+
+  static async between(): Promise<Wire> {
+    const wire = new Wire(await freePort(), await freePort());
+    await new Promise<void>((resolve) => wire.#server.listen(wire.port, "localhost", resolve));
+    return wire;
+  }
+
+  cut(): void {
+    this.#whole = false;
+    for (const socket of this.#open) socket.destroy();
+  }
+
+  mend(): void {
+    this.#whole = true;
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #connect(socket: Socket): void {
+    if (!this.#whole) {
+      this.refused += 1;
+      socket.destroy();
+      return;
+    }
+    const onward = connect(this.target, "localhost");
+    for (const [one, other] of [
+      [socket, onward],
+      [onward, socket],
+    ] as const) {
+      this.#open.add(one);
+      one.on("error", () => other.destroy());
+      one.on("close", () => {
+        this.#open.delete(one);
+        other.destroy();
+      });
+      one.pipe(other);
+    }
+  }
+}
 
 function texts(inbox: unknown): string[] {
   if (!Array.isArray(inbox)) return [];

@@ -1,6 +1,9 @@
 /** The mesh in real servers: who may read the inbox, and SIGKILL between acceptance and processing. */
 import { createHmac } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { initMesh, makeDevCertificates } from "../../src/mesh/index.js";
 import { type Folder, folder, type Started, serve } from "../cli/cli.js";
@@ -116,6 +119,43 @@ describe("a server in the mesh", () => {
       const { messages } = await ask("bob", "messages", "--no-mark-read");
       return messages.filter(({ type }: { type: string }) => type === "notification").length;
     }, 1);
+  });
+
+  it("[ASP-WAKE-01] wakes a program and a URL of its operator when a message came", async () => {
+    const notes: { secret: unknown; note: unknown }[] = [];
+    const woken = join(place.path, "woken.json");
+    const script = join(place.path, "wake.cjs");
+    await writeFile(
+      script,
+      `const fs = require("node:fs"); const to = ${JSON.stringify(woken)};
+       fs.writeFileSync(to + ".part", fs.readFileSync(0)); fs.renameSync(to + ".part", to);`,
+    );
+    const hook = createServer((request, response) => {
+      text(request).then((body) => {
+        notes.push({ secret: request.headers["x-wake-secret"], note: JSON.parse(body) });
+        response.writeHead(202).end();
+      });
+    });
+    await new Promise<void>((resolve) => hook.listen(0, "127.0.0.1", resolve));
+    const address = hook.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    try {
+      await start("alice");
+      await start("bob", {
+        MAILROOM_MESH_WAKE_URL: `http://127.0.0.1:${port}/api/wake`,
+        MAILROOM_MESH_WAKE_SECRET: "wake me",
+        MAILROOM_MESH_WAKE_COMMAND: `${process.execPath},${script}`,
+      });
+      await lab();
+      const extras = JSON.stringify({ priority: "high" });
+      const sent = await ask("alice", "send", "--to", "bob", "--message", "wake up", "--extras", extras);
+      const { message_id, swarm_id } = sent;
+      const note = { message_id, swarm_id, sender_id: "alice", notification_level: "urgent" };
+      await eventually(async () => notes, [{ secret: "wake me", note }]);
+      await eventually(async () => JSON.parse(await readFile(woken, "utf8").catch(() => "null")), note);
+    } finally {
+      hook.close();
+    }
   });
 
   it("[ASP-OURS-03] loses nothing and does nothing twice when it is killed after accepting", async () => {

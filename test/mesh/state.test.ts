@@ -42,6 +42,27 @@ describe("state.json", () => {
     expect(statSync(join(bob.directory, "invites")).mode & 0o777).toBe(0o700);
   });
 
+  it("[ASP-STAT-04] keys that were fetched are in it with when and where they came from, also after a restart", async () => {
+    const carol = await mesh.agent("carol");
+    const content = JSON.stringify({
+      action: "member_joined",
+      swarm_id: lab,
+      agent_id: "carol",
+      endpoint: carol.endpoint,
+      joined_at: new Date(mesh.clock.now()).toISOString(),
+    });
+    await bob.post("/swarm/message", alice.message({ swarm_id: lab, type: "system", content }));
+    const fetched = {
+      public_key: carol.pair.publicKey.text,
+      fetched_at: new Date(mesh.clock.now()).toISOString(),
+      endpoint: carol.endpoint,
+    };
+    const keysAt = ({ directory }: Agent) =>
+      JSON.parse(readFileSync(join(directory, "state.json"), "utf8")).public_keys;
+    expect(keysAt(bob)).toEqual({ carol: fetched });
+    expect(keysAt(await mesh.agent("bob", {}, mesh.crash(bob)))).toEqual({ carol: fetched });
+  });
+
   it("[ASP-STAT-07, ASP-STAT-08] 61. an export says when; an import takes that away, and refuses what it does not know", async () => {
     const state = exported(bob);
     expect(state.exported_at).toBe(new Date(mesh.clock.now()).toISOString());

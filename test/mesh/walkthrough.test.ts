@@ -72,7 +72,7 @@ afterAll(async () => {
 describe("the walkthrough of docs/mesh.md", () => {
   const [setUp = "", serve = "", talk = ""] = blocks.map((block) => block);
 
-  it("[ASP-INFR-01, ASP-OPER-01] works as it stands there", async () => {
+  it("[ASP-INFR-01] works as it stands there", async () => {
     expect(blocks).toHaveLength(3);
     expect(await shell(moved(setUp))).toMatchObject({ code: 0 });
 

@@ -50,6 +50,16 @@ export function meshSettings(mesh: Section) {
       default: "refresh",
       doc: "Whether a changed key is taken from the member's endpoint, or only from a rotation message.",
     }),
+    seal: mesh.setting("seal", {
+      kind: truth,
+      default: true,
+      doc: "Whether messages are signed a second time, over the fields that the protocol leaves unsigned.",
+    }),
+    sealPolicy: mesh.setting("seal_policy", {
+      kind: choice(["optional", "remember", "require"]),
+      default: "remember",
+      doc: "Whether that is demanded of nobody, of who has done it before, or of everybody. If it is there it must hold.",
+    }),
     checkJoiners: mesh.setting("check_joiners", {
       kind: choice(["required", "if_reachable", "off"]),
       default: "if_reachable",

@@ -3,7 +3,8 @@ import { z } from "zod";
 import type { Action, ActionContext } from "../../engine/agent.js";
 import type { HttpClient } from "../../net/index.js";
 import { MeshError } from "../errors.js";
-import { derivedUuid, type MeshNode } from "../node.js";
+import type { MeshNode } from "../node.js";
+import { derivedUuid } from "../sending.js";
 
 export interface MeshActionsOptions {
   /** Asked for at each use: a swarm file is read before there is a node. */

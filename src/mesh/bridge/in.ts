@@ -8,8 +8,9 @@ import { createAgentAddress } from "../../mail/address.js";
 import { buildResponse } from "../../mail/build.js";
 import { RateLimiter } from "../limits.js";
 import { isMuted } from "../membership/admit.js";
-import { derivedUuid, type MeshNode } from "../node.js";
+import type { MeshNode } from "../node.js";
 import type { MeshReads, QueuedMessage } from "../queue.js";
+import { derivedUuid } from "../sending.js";
 import { formatTime, parseTime } from "../time.js";
 import type { QueueMark } from "../writes.js";
 import { type ContextOptions, contextOf, renderBody } from "./context.js";
@@ -181,7 +182,7 @@ export class InboundBridge {
     const outcome = await this.#outcomeOf(message);
     if (outcome === undefined) return;
     const text = answerText(outcome);
-    const reply = node.replyRows(message, text, derivedUuid(`reply/${message.id}`)) ?? [];
+    const reply = node.replyRows(message, text, derivedUuid(`reply/${node.id}/${message.id}`)) ?? [];
     const done = this.#markRow(message, "completed", ["processing"]);
     try {
       await store.commit({ appends: [], rows: [done, ...reply] });

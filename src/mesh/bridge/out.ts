@@ -5,8 +5,9 @@ import { parseAgentAddress } from "../../mail/address.js";
 import { recipientsOf } from "../../mail/render.js";
 import type { Outgoing } from "../core.js";
 import { isUuid } from "../message/check.js";
-import { derivedUuid, type MeshNode } from "../node.js";
+import type { MeshNode } from "../node.js";
 import type { MeshReads, SentMessage } from "../queue.js";
+import { derivedUuid } from "../sending.js";
 import { writeOrigin } from "./origin.js";
 
 interface Addressed {

@@ -41,6 +41,15 @@ export function keyPairFromSeed(seed: Uint8Array): KeyPair {
   return { publicKey: parsed.key, sign: (data) => sign(null, data, key) };
 }
 
+/** The same on another thread: while a signature is verified, other messages are parsed and stored. */
+export function verifyAside({ key }: PublicKey, data: Uint8Array, signature: Uint8Array): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    if (signature.length !== 64) resolve(false);
+    else
+      verify(null, data, key, signature, (error, holds) => (error === null ? resolve(holds) : reject(error)));
+  });
+}
+
 export function verifyWith({ key }: PublicKey, data: Uint8Array, signature: Uint8Array): boolean {
   return signature.length === 64 && verify(null, data, key, signature);
 }

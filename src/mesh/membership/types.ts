@@ -85,4 +85,6 @@ export interface MeshView {
   readonly mutedAgents: ReadonlyMap<string, Mute>;
   readonly mutedSwarms: ReadonlyMap<string, Mute>;
   readonly keys: ReadonlyMap<string, CachedKey>;
+  /** Keys whose owners seal what they send, and since when. */
+  readonly sealingKeys: ReadonlyMap<string, number>;
 }

@@ -5,6 +5,7 @@ import { signFields } from "../signature.js";
 import { formatTime, parseTime } from "../time.js";
 import { checkContent, isUuid } from "./check.js";
 import { type Problem, readAttachments, readMetadata, readReferences } from "./extras.js";
+import { SEAL_FIELD, SEAL_PLACEHOLDER, sealMessage } from "./seal.js";
 import { ASP_VERSION, type MeshMessage, type MessageExtras, type MessageType } from "./types.js";
 
 /** A message before it is signed. Kept in the outbox, because the signature may have to be made anew. */
@@ -31,7 +32,8 @@ export function checkDraft({ content, extras = {} }: Draft): void {
   }
   readReferences(extras.references, "sending", problems);
   readAttachments(extras.attachments, problems);
-  readMetadata(extras.metadata, problems);
+  // With room for what is added when it is signed.
+  readMetadata({ ...extras.metadata, [SEAL_FIELD]: SEAL_PLACEHOLDER }, problems);
   if (problems.length === 0) return;
   const list = problems.map(({ path, message }) => `${path} ${message}`).join("; ");
   throw new MeshError("invalid_message", `the message cannot be sent: ${list}`, { details: { problems } });
@@ -41,15 +43,18 @@ export interface Signer {
   readonly agentId: string;
   readonly endpoint: string;
   readonly pair: KeyPair;
+  /** Whether the fields that the protocol leaves unsigned are signed as well. */
+  readonly seals?: boolean;
 }
 
 /** Fields in the order in which the reference writes them; the same draft, time and key give the same bytes. */
-export function signDraft(draft: Draft, { agentId, endpoint, pair }: Signer, at: number): MeshMessage {
+export function signDraft(draft: Draft, signer: Signer, at: number): MeshMessage {
+  const { agentId, endpoint, pair, seals = false } = signer;
   const { message_id, swarm_id, recipient, type, content, extras = {} } = draft;
   const timestamp = formatTime(at);
   const signature = signFields({ message_id, timestamp, swarm_id, recipient, type, content }, pair);
   const { in_reply_to, thread_id, priority, expires_at, attachments, references, metadata } = extras;
-  return {
+  const message: MeshMessage = {
     protocol_version: ASP_VERSION,
     message_id,
     timestamp,
@@ -67,4 +72,5 @@ export function signDraft(draft: Draft, { agentId, endpoint, pair }: Signer, at:
     ...(references !== undefined && references.length > 0 && { references }),
     ...(metadata !== undefined && { metadata }),
   };
+  return seals ? sealMessage(message, pair) : message;
 }

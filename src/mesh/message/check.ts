@@ -72,22 +72,19 @@ export function checkMessage(value: unknown): CheckedMessage {
   const signature = text("signature", (base64) =>
     decodeBase64(base64)?.length === 64 ? undefined : "must be base64 of 64 bytes",
   );
-  const extras = readExtras(value, add, problems);
-  if (problems.length > 0) return { problems };
-  return {
-    message: {
-      protocol_version,
-      message_id,
-      timestamp,
-      sender,
-      recipient,
-      swarm_id,
-      type: pick<MessageType>(MESSAGE_TYPES, type) ?? "message",
-      content,
-      signature,
-      ...extras,
-    },
+  const message: Mutable<MeshMessage> = {
+    protocol_version,
+    message_id,
+    timestamp,
+    sender,
+    recipient,
+    swarm_id,
+    type: pick<MessageType>(MESSAGE_TYPES, type) ?? "message",
+    content,
+    signature,
   };
+  readExtras(message, value, add, problems);
+  return problems.length > 0 ? { problems } : { message };
 }
 
 export function checkContent(content: string): string | undefined {
@@ -115,12 +112,15 @@ function readSender(
   return typeof agent_id === "string" && typeof endpoint === "string" ? { agent_id, endpoint } : none;
 }
 
-/** Null counts as absent: some send it. */
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** Null counts as absent: some send it. Fills in what is there. */
 function readExtras(
+  into: Mutable<MessageExtras>,
   value: Readonly<Record<string, unknown>>,
   add: (path: string, message: string | undefined) => void,
   problems: Problem[],
-): MessageExtras {
+): void {
   const optional = (name: string, check: (text: string) => string | undefined): string | undefined => {
     const field = value[name] ?? undefined;
     if (field === undefined) return undefined;
@@ -143,15 +143,13 @@ function readExtras(
   const attachments = readAttachments(value.attachments, problems);
   const references = readReferences(value.references, "receiving", problems);
   const metadata = readMetadata(value.metadata, problems);
-  return {
-    ...(in_reply_to !== undefined && { in_reply_to }),
-    ...(thread_id !== undefined && { thread_id }),
-    ...(priority !== undefined && { priority }),
-    ...(expires_at !== undefined && { expires_at }),
-    ...(attachments !== undefined && { attachments }),
-    ...(references !== undefined && { references }),
-    ...(metadata !== undefined && { metadata }),
-  };
+  if (in_reply_to !== undefined) into.in_reply_to = in_reply_to;
+  if (thread_id !== undefined) into.thread_id = thread_id;
+  if (priority !== undefined) into.priority = priority;
+  if (expires_at !== undefined) into.expires_at = expires_at;
+  if (attachments !== undefined) into.attachments = attachments;
+  if (references !== undefined) into.references = references;
+  if (metadata !== undefined) into.metadata = metadata;
 }
 
 function checkUuid(text: string): string | undefined {

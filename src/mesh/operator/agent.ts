@@ -1,8 +1,10 @@
 /** Operations on the agent itself: its mutes, key, state and records. */
 import { join } from "node:path";
 import { z } from "zod";
+import type { Swarm } from "../membership/types.js";
 import { rotateKeyFile } from "../setup.js";
-import { type Operation, operation, swarmNamed } from "./operation.js";
+import { formatTime } from "../time.js";
+import { type Operation, type OperatorParts, operation, swarmNamed } from "./operation.js";
 
 const HOUR = 3_600_000;
 
@@ -24,7 +26,8 @@ export const AGENT_OPERATIONS = {
     const [type, id] = mutedOf(node, args);
     return { status: "unmuted", type, id, was_muted: await node.unmute(type, id) };
   }),
-  status: operation(z.object({}), async ({ node, reads, directory }) => {
+  status: operation(z.object({ verbose: z.boolean().default(false) }), async (parts, { verbose }) => {
+    const { node, reads, directory } = parts;
     const { identity } = node.core.parts;
     const { mutedAgents, mutedSwarms } = node.core.view;
     return {
@@ -39,6 +42,7 @@ export const AGENT_OPERATIONS = {
       muted_swarms: [...mutedSwarms.keys()],
       inbox: await reads.inboxCounts(),
       outbox: await reads.sentCounts(),
+      ...(verbose && { swarms: await Promise.all(node.swarms.map((one) => swarmStatus(parts, one))) }),
     };
   }),
   rotate_key: operation(z.object({}), async ({ node, directory }) => ({
@@ -51,9 +55,19 @@ export const AGENT_OPERATIONS = {
     z.object({ state: z.string(), merge: z.boolean().default(false), force: z.boolean().default(false) }),
     async ({ node }, { state, merge, force }) => {
       const mode = merge ? "merge" : "replace";
-      const { counts, conflicts } = await node.importState(state, { mode, force });
-      const { swarms, publicKeys, inbox } = counts;
-      return { status: "imported", merge, swarms, public_keys: publicKeys, inbox, conflicts };
+      const { counts, conflicts, schemaVersion } = await node.importState(state, { mode, force });
+      const { swarms, publicKeys, mutedAgents, mutedSwarms, inbox } = counts;
+      return {
+        status: "imported",
+        merge,
+        schema_version: schemaVersion,
+        swarms,
+        public_keys: publicKeys,
+        muted_agents: mutedAgents,
+        muted_swarms: mutedSwarms,
+        inbox,
+        conflicts,
+      };
     },
   ),
   purge: operation(
@@ -72,6 +86,25 @@ export const AGENT_OPERATIONS = {
     },
   ),
 } satisfies Record<string, Operation>;
+
+/** How a swarm is doing: who leads it, what waits to be decided, read and delivered. */
+async function swarmStatus(
+  { node, reads }: OperatorParts,
+  { id, name, alias, master, members, joinedAt }: Swarm,
+) {
+  return {
+    swarm_id: id,
+    name,
+    alias,
+    master,
+    member_count: members.size,
+    joined_at: formatTime(joinedAt),
+    muted: node.core.view.mutedSwarms.has(id),
+    pending_joins: node.pending(id).length,
+    inbox: await reads.inboxCounts(id),
+    outbox: await reads.sentCounts(id),
+  };
+}
 
 function mutedOf(
   node: Parameters<typeof swarmNamed>[0],

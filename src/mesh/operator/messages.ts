@@ -4,6 +4,7 @@ import { MeshError } from "../errors.js";
 import { BROADCAST } from "../identity/agent-id.js";
 import type { MessageExtras } from "../message/types.js";
 import { BOX_STATUSES, type BoxStatus, type QueuedMessage, type SentMessage } from "../queue.js";
+import { replyExtras } from "../sending.js";
 import { formatTime } from "../time.js";
 import type { MeshRowWrite } from "../writes.js";
 import { type Operation, type OperatorParts, operation, swarmNamed } from "./operation.js";
@@ -31,10 +32,7 @@ export const MESSAGE_OPERATIONS = {
       const original = args.reply_to === undefined ? undefined : await found(reads, args.reply_to);
       const swarmId = original?.swarmId ?? swarmNamed(node, args.swarm).id;
       const to = args.to ?? original?.senderId ?? BROADCAST;
-      const replying: MessageExtras =
-        original === undefined
-          ? {}
-          : { in_reply_to: original.messageId, thread_id: original.threadId ?? original.messageId };
+      const replying = original === undefined ? {} : replyExtras(original);
       const { messageId, recipients } = await node.send({
         swarmId,
         to,

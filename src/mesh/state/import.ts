@@ -17,7 +17,15 @@ export interface ImportDecision {
   readonly writes: readonly MeshRowWrite[];
   /** What was left as it is here, because the file contradicts it. */
   readonly conflicts: readonly string[];
-  readonly counts: { readonly swarms: number; readonly publicKeys: number; readonly inbox: number };
+  readonly schemaVersion: string;
+  /** What the file has; of keys, those that are new here. */
+  readonly counts: {
+    readonly swarms: number;
+    readonly publicKeys: number;
+    readonly mutedAgents: number;
+    readonly mutedSwarms: number;
+    readonly inbox: number;
+  };
 }
 
 export function decideImport(
@@ -29,7 +37,7 @@ export function decideImport(
   const local: MeshView =
     mode === "merge"
       ? view
-      : { swarms: new Map(), mutedAgents: new Map(), mutedSwarms: new Map(), keys: new Map() };
+      : { ...view, swarms: new Map(), mutedAgents: new Map(), mutedSwarms: new Map(), keys: new Map() };
   const writes: MeshRowWrite[] = mode === "replace" ? [{ kind: "mesh.clear" }] : [];
   const conflicts: string[] = [];
   const aliases = new Set([...local.swarms.values()].map(({ alias }) => alias));
@@ -94,7 +102,14 @@ export function decideImport(
   return {
     writes,
     conflicts,
-    counts: { swarms: Object.keys(file.swarms).length, publicKeys, inbox: messages.length },
+    schemaVersion: file.schema_version,
+    counts: {
+      swarms: Object.keys(file.swarms).length,
+      publicKeys,
+      mutedAgents: file.muted_agents.length,
+      mutedSwarms: file.muted_swarms.length,
+      inbox: messages.length,
+    },
   };
 }
 

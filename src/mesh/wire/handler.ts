@@ -86,11 +86,9 @@ export function createMeshHandler(node: MeshNode): (request: MeshRequest) => Pro
 async function postMessage(node: MeshNode, request: MeshRequest): Promise<MeshResponse> {
   const parsed = parseBody(request);
   if ("refusal" in parsed) return refused(parsed.refusal);
-  const agentId = request.headers["x-agent-id"];
-  const protocol = request.headers["x-swarm-protocol"];
   const reception = await node.receive(parsed.value, {
-    ...(agentId !== undefined && { agentId }),
-    ...(protocol !== undefined && { protocol }),
+    agentId: request.headers["x-agent-id"],
+    protocol: request.headers["x-swarm-protocol"],
   });
   if ("refusal" in reception) return refused(reception.refusal, reception.standing);
   // As the sender spelled it: that is what it looks for.
@@ -132,8 +130,12 @@ function depthOf(value: unknown, depth = 1): number {
 
 const JSON_HEADERS = { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" };
 
-function answer(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): MeshResponse {
-  return { status, headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify(body) };
+function answer(
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = JSON_HEADERS,
+): MeshResponse {
+  return { status, headers, body: JSON.stringify(body) };
 }
 
 /** Always the object form: some clients break on any other. Never an echo of what was sent. */
@@ -142,7 +144,7 @@ function refused({ code, message, details, retryAfter }: Refusal, standing?: Sta
     WIRE_STATUS[code],
     { error: { code, message, ...(details !== undefined && { details }) } },
     {
-      ...(standing !== undefined && rateHeaders(standing)),
+      ...(standing === undefined ? JSON_HEADERS : rateHeaders(standing)),
       ...(retryAfter !== undefined && { "retry-after": String(retryAfter) }),
     },
   );
@@ -150,6 +152,8 @@ function refused({ code, message, details, retryAfter }: Refusal, standing?: Sta
 
 function rateHeaders({ limit, remaining, resetAt }: Standing): Readonly<Record<string, string>> {
   return {
+    "content-type": JSON_HEADERS["content-type"],
+    "cache-control": JSON_HEADERS["cache-control"],
     "x-ratelimit-limit": String(limit),
     "x-ratelimit-remaining": String(Math.max(0, remaining)),
     "x-ratelimit-reset": String(Math.ceil(resetAt / 1_000)),

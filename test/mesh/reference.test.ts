@@ -1,0 +1,136 @@
+/** 49. Agents of ours and agents of the reference in one swarm, whoever is its master. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DEFAULT_MESH_OPTIONS } from "../../src/mesh/options.js";
+import { type Agent, bodyOf, Mesh } from "./harness.js";
+import { type ReferencePeer, signedBy } from "./reference-peer.js";
+
+let mesh: Mesh;
+let alice: Agent;
+let bob: Agent;
+let remy: ReferencePeer;
+
+beforeEach(async () => {
+  mesh = new Mesh();
+  // As they come: sealing included.
+  alice = await mesh.agent("alice", DEFAULT_MESH_OPTIONS);
+  bob = await mesh.agent("bob", DEFAULT_MESH_OPTIONS);
+  remy = mesh.reference("remy");
+});
+afterEach(() => mesh.close());
+
+const textsAt = async ({ store }: Agent) =>
+  (await store.mesh.inbox({ limit: 100 }))
+    .filter(({ type }) => type === "message")
+    .map(({ content }) => content);
+const membersAt = ({ node }: Agent, swarmId: string) => [...node.swarm(swarmId).members.keys()].sort();
+const chatOf = (peer: ReferencePeer) =>
+  peer.inbox.filter(({ type }) => type === "message").map(({ sender_id, content }) => [sender_id, content]);
+
+describe("49. a reference agent in a swarm of ours", () => {
+  it("joins, is announced, sends, receives and leaves", async () => {
+    const lab = await mesh.swarm(alice, bob);
+    expect(await remy.join(await alice.node.invite(lab, { maxUses: 1 }))).toBe(lab);
+    await mesh.settle();
+    for (const agent of [alice, bob]) expect(membersAt(agent, lab)).toEqual(["alice", "bob", "remy"]);
+    expect([...(remy.swarms.get(lab)?.members.keys() ?? [])].sort()).toEqual(["alice", "bob", "remy"]);
+
+    expect(await remy.send(lab, "to all of you ✓")).toEqual([200, 200]);
+    expect(await remy.send(lab, "to alice", "alice")).toEqual([200]);
+    expect((await textsAt(alice)).sort()).toEqual(["to alice", "to all of you ✓"]);
+    expect(await textsAt(bob)).toEqual(["to all of you ✓"]);
+
+    mesh.calls.length = 0;
+    const extras = { priority: "normal", metadata: { topic: "lunch" } } as const;
+    await alice.node.send({ swarmId: lab, to: "remy", content: "hello", extras });
+    await bob.node.send({ swarmId: lab, content: "hello all" });
+    await mesh.settle();
+    expect(chatOf(remy).sort()).toEqual([
+      ["alice", "hello"],
+      ["bob", "hello all"],
+    ]);
+    const bodies = mesh.calls.filter(({ url }) => url.includes("remy")).map(({ body }) => JSON.parse(body));
+    for (const body of bodies) {
+      const { pair } = body.sender.agent_id === "alice" ? alice : bob;
+      expect(signedBy(pair.publicKey.text, body)).toBe(true);
+    }
+    expect(bodies).toHaveLength(2);
+
+    // Somebody who comes later is known to it after the announcement, which it checks at the newcomer's info.
+    const carol = await mesh.agent("carol");
+    await carol.node.join(await alice.node.invite(lab));
+    await mesh.settle();
+    expect([...(remy.swarms.get(lab)?.members.keys() ?? [])].sort()).toEqual([
+      "alice",
+      "bob",
+      "carol",
+      "remy",
+    ]);
+    await alice.node.kick(lab, "carol", 'so "it" is');
+    await mesh.settle();
+    expect(remy.swarms.get(lab)?.members.has("carol")).toBe(false);
+
+    await remy.leave(lab);
+    for (const agent of [alice, bob]) expect(membersAt(agent, lab)).toEqual(["alice", "bob"]);
+  });
+
+  it("understands why it is refused", async () => {
+    const lab = await mesh.swarm(alice, bob);
+    const invite = await alice.node.invite(lab, { maxUses: 1 });
+    await remy.join(invite);
+    await expect(mesh.reference("rosa").join(invite)).rejects.toThrow("403 TOKEN_EXHAUSTED");
+    await alice.node.kick(lab, "remy");
+    await mesh.settle();
+    expect(await remy.send(lab, "still here?")).toEqual([403, 403]);
+    const { status, body } = await alice.post("/swarm/message", { protocol_version: "0.1.0" });
+    expect({ status, error: bodyOf({ status, body, headers: {} }).error }).toMatchObject({
+      status: 400,
+      error: { code: "INVALID_FORMAT" },
+    });
+  });
+
+  it("waits for approval as it knows to, and is in when it asks again", async () => {
+    const { id } = await alice.node.create("Den", { requireApproval: true });
+    const invite = await alice.node.invite(id);
+    await expect(remy.join(invite)).rejects.toThrow("pending");
+    await alice.node.approve(id, "remy");
+    expect(await remy.join(invite)).toBe(id);
+  });
+});
+
+describe("49. agents of ours in a swarm of the reference", () => {
+  it("join, learn of each other, talk, are kicked and leave", async () => {
+    const lab = remy.create("Lab Swarm");
+    expect((await alice.node.join(remy.invite(lab))).name).toBe("Lab Swarm");
+    // The announcement has neither headers nor a key: alice asks bob for it.
+    await bob.node.join(remy.invite(lab));
+    await mesh.settle();
+    for (const agent of [alice, bob]) expect(membersAt(agent, lab)).toEqual(["alice", "bob", "remy"]);
+    expect(alice.node.swarm(lab).members.get("bob")?.publicKey).toBe(bob.pair.publicKey.text);
+
+    await alice.node.send({ swarmId: lab, content: "from alice" });
+    await mesh.settle();
+    expect(await remy.send(lab, "from remy")).toEqual([200, 200]);
+    expect((await textsAt(bob)).sort()).toEqual(["from alice", "from remy"]);
+    expect(chatOf(remy)).toEqual([["alice", "from alice"]]);
+
+    await bob.node.leave(lab);
+    await mesh.settle();
+    expect([...(remy.swarms.get(lab)?.members.keys() ?? [])].sort()).toEqual(["alice", "remy"]);
+    expect(membersAt(alice, lab)).toEqual(["alice", "remy"]);
+    await remy.kick(lab, "alice");
+    expect(alice.node.swarms).toEqual([]);
+  });
+
+  it("hear a member whose joining was announced to nobody", async () => {
+    const lab = remy.create("Lab Swarm");
+    await alice.node.join(remy.invite(lab));
+    mesh.down.add("alice.example.com");
+    await bob.node.join(remy.invite(lab)).catch(() => undefined);
+    mesh.down.clear();
+    await bob.node.join(remy.invite(lab));
+    expect(membersAt(alice, lab)).toEqual(["alice", "remy"]);
+    await bob.node.send({ swarmId: lab, to: "alice", content: "you do not know me" });
+    await mesh.settle();
+    expect(await textsAt(alice)).toEqual(["you do not know me"]);
+  });
+});

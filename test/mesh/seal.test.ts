@@ -1,0 +1,170 @@
+/** 8.3: what the protocol leaves unsigned, and what keeps others from changing it. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { keyPairFromSeed } from "../../src/mesh/identity/keys.js";
+import { signDraft } from "../../src/mesh/message/build.js";
+import { SEAL_FIELD } from "../../src/mesh/message/seal.js";
+import type { MeshMessage, MessageExtras } from "../../src/mesh/message/types.js";
+import { verifySignature } from "../../src/mesh/signature.js";
+import { type Agent, bodyOf, Mesh } from "./harness.js";
+
+const SEALING = { sealMessages: true };
+const ID = "123e4567-e89b-42d3-a456-426614174013";
+const OTHER_ID = "123e4567-e89b-42d3-a456-426614174014";
+const extras: MessageExtras = {
+  in_reply_to: ID,
+  thread_id: ID.toUpperCase(),
+  priority: "high",
+  expires_at: "2027-01-01T00:00:00Z",
+  attachments: [{ type: "url", mime_type: "text/html", content: "https://example.com/a" }],
+  references: [{ type: "github_issue", repo: "acme/shop", number: 7, action: "claimed" }],
+  metadata: { b: 1, a: { z: [1, "two", null], y: true } },
+};
+
+let mesh: Mesh;
+let alice: Agent;
+let bob: Agent;
+let lab: string;
+
+beforeEach(async () => {
+  mesh = new Mesh();
+  alice = await mesh.agent("alice", SEALING);
+  bob = await mesh.agent("bob", SEALING);
+  lab = await mesh.swarm(alice, bob);
+});
+afterEach(() => mesh.close());
+
+const post = async (to: Agent, message: unknown) => {
+  const answer = await to.post("/swarm/message", message);
+  return answer.status === 200 ? 200 : `${answer.status} ${bodyOf(answer).error?.message}`;
+};
+const CHANGED = "401 fields of the message were changed after it was sealed";
+const TAKEN = "401 the message is not sealed, as those of its sender are";
+
+function without(message: MeshMessage): unknown {
+  const { [SEAL_FIELD]: _seal, ...metadata } = message.metadata ?? {};
+  return { ...message, metadata };
+}
+
+describe("8.3: a sealed message", () => {
+  it("[ASP-OURS-12] is refused with any field changed, added or taken away, and still taken as it was", async () => {
+    const original = alice.message({ swarm_id: lab, extras });
+    const { metadata = {} } = original;
+    const changes: readonly Partial<Record<keyof MeshMessage, unknown>>[] = [
+      { protocol_version: "0.2.0" },
+      { sender: { ...original.sender, endpoint: "https://mallory.example.com/swarm" } },
+      { in_reply_to: OTHER_ID },
+      { in_reply_to: null },
+      { thread_id: OTHER_ID },
+      { thread_id: undefined },
+      { priority: "low" },
+      { priority: undefined },
+      { expires_at: "2027-01-01T00:00:01Z" },
+      { expires_at: undefined },
+      { attachments: [{ type: "url", mime_type: "text/html", content: "https://mallory.example.com/a" }] },
+      { attachments: [] },
+      { references: [{ type: "github_issue", repo: "acme/shop", number: 8, action: "claimed" }] },
+      { references: undefined },
+      { metadata: { ...metadata, b: 2 } },
+      { metadata: { ...metadata, c: "added" } },
+      { metadata: { b: 1, [SEAL_FIELD]: metadata[SEAL_FIELD] } },
+      { metadata: { ...metadata, [SEAL_FIELD]: "no signature" } },
+      { metadata: { ...metadata, [SEAL_FIELD]: 7 } },
+      { metadata: { ...metadata, [SEAL_FIELD]: null } },
+      { metadata: { ...metadata, [SEAL_FIELD]: original.signature } },
+    ];
+    for (const change of changes) {
+      expect({ change, answer: await post(bob, { ...original, ...change }) }).toEqual({
+        change,
+        answer: CHANGED,
+      });
+    }
+    expect(await bob.store.mesh.byMessageId(original.message_id)).toBeUndefined();
+
+    // Others may write the same in another order, and with what means nothing.
+    const { b, a, ...seal } = metadata;
+    const respelled = { ...original, unknown: 1, metadata: { ...seal, a, b }, in_reply_to: ID.toUpperCase() };
+    expect(await post(bob, respelled)).toBe(200);
+    expect((await bob.store.mesh.byMessageId(original.message_id))?.threadId).toBe(ID);
+  });
+
+  it("does not lend its seal to another message, nor take one of another key", async () => {
+    const carol = await mesh.agent("carol", SEALING);
+    await carol.node.join(await alice.node.invite(lab));
+    await mesh.settle();
+    const one = alice.message({ swarm_id: lab, extras });
+    const two = alice.message({ swarm_id: lab, extras });
+    const hers = carol.message({ swarm_id: lab, extras });
+    expect(await post(bob, { ...one, metadata: two.metadata })).toBe(CHANGED);
+    expect(await post(bob, { ...one, metadata: hers.metadata })).toBe(CHANGED);
+  });
+
+  it("cannot have its seal taken away once its sender was seen to seal, also after a restart and a new key", async () => {
+    // Joining made alice known to bob, and her first message shows that she seals.
+    expect(await post(bob, alice.message({ swarm_id: lab }))).toBe(200);
+    const second = alice.message({ swarm_id: lab, extras });
+    expect(await post(bob, without(second))).toBe(TAKEN);
+    const { metadata: _metadata, ...bare } = second;
+    expect(await post(bob, bare)).toBe(TAKEN);
+    const again = await mesh.agent("bob", SEALING, mesh.crash(bob));
+    expect(await post(again, bare)).toBe(TAKEN);
+    expect(await post(again, second)).toBe(200);
+
+    const next = keyPairFromSeed(Buffer.alloc(32, 9));
+    await alice.node.rotateKey(next, () => undefined);
+    await mesh.settle();
+    const draft = {
+      message_id: OTHER_ID,
+      swarm_id: lab,
+      recipient: "bob",
+      type: "message",
+      content: "hello",
+    } as const;
+    const signer = { agentId: "alice", endpoint: alice.endpoint, pair: next };
+    expect(await post(again, signDraft(draft, signer, mesh.clock.now()))).toBe(TAKEN);
+    expect(await post(again, signDraft(draft, { ...signer, seals: true }, mesh.clock.now()))).toBe(200);
+  });
+
+  it("is a plain message for those who do not know of seals", async () => {
+    await alice.node.send({ swarmId: lab, to: "bob", content: "hello", extras });
+    await mesh.settle();
+    const sent: MeshMessage = JSON.parse(mesh.calls.at(-1)?.body ?? "");
+    expect(verifySignature(sent, sent.signature, alice.pair.publicKey)).toBe("valid");
+    expect(sent.metadata).toEqual({
+      ...extras.metadata,
+      [SEAL_FIELD]: expect.stringMatching(/^[\w+/]{86}==$/u),
+    });
+  });
+
+  it("leaves room for its seal in the metadata", async () => {
+    const metadata = (keys: number) =>
+      Object.fromEntries(Array.from({ length: keys }, (_, n) => [`k${n}`, n]));
+    const send = (keys: number) =>
+      alice.node.send({ swarmId: lab, to: "bob", content: "hello", extras: { metadata: metadata(keys) } });
+    await expect(send(64)).rejects.toThrow("metadata");
+    const { messageId } = await send(63);
+    await mesh.settle();
+    expect(await bob.store.mesh.byMessageId(messageId)).toBeDefined();
+  });
+});
+
+describe("an agent that does not seal", () => {
+  it("is heard, unless seals are required of everybody", async () => {
+    const plain = await mesh.agent("plain", { sealMessages: false });
+    const strict = await mesh.agent("strict", { sealMessages: true, sealPolicy: "require" });
+    for (const agent of [plain, strict]) await agent.node.join(await alice.node.invite(lab));
+    await mesh.settle();
+    const message = plain.message({ swarm_id: lab, extras });
+    expect(await post(bob, message)).toBe(200);
+    expect(await post(strict, message)).toBe(TAKEN);
+  });
+
+  it("is heard again by who demands seals of nobody", async () => {
+    const easy = await mesh.agent("easy", { sealMessages: true, sealPolicy: "optional" });
+    await easy.node.join(await alice.node.invite(lab));
+    await mesh.settle();
+    expect(await post(easy, alice.message({ swarm_id: lab }))).toBe(200);
+    const { metadata: _metadata, ...bare } = alice.message({ swarm_id: lab });
+    expect(await post(easy, bare)).toBe(200);
+    expect(await post(easy, { ...alice.message({ swarm_id: lab }), priority: "high" })).toBe(CHANGED);
+  });
+});
