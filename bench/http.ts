@@ -7,12 +7,9 @@
  * HTTP, on a fresh store of the same kind a moment before, and the processor time that one task or request cost. Both
  * change with what else the machine does, the processor time too: compare within a line, and not between runs.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Tokens } from "../src/auth/index.js";
 import { loadSwarm, Mailroom } from "../src/index.js";
@@ -21,6 +18,7 @@ import { openSqliteStore } from "../src/store/index.js";
 import { seconds, singleCommits } from "./commits.js";
 import { type Expected, type Load, type LoadRequest, type Measured, measure } from "./http-load.js";
 import { percentile, Report } from "./report.js";
+import { type ServerProcess, startServerProcess } from "./server-process.js";
 import { QUESTION, writeSwarmFile } from "./three-hops.js";
 
 const { values: flags } = parseArgs({
@@ -49,48 +47,29 @@ async function makeTokens(data: string): Promise<{ admin: string; users: string[
   return { admin, users };
 }
 
-interface Server {
-  readonly url: URL;
+interface Server extends ServerProcess {
   /** Microseconds of processor time so far, all threads together. */
   cpu(): Promise<number>;
-  stop(): Promise<void>;
 }
 
 async function startServer(swarm: string, data: string, admin: string): Promise<Server> {
-  // The program reads its version from the package two folders above it.
-  copyFileSync("package.json", join(".bench", "package.json"));
-  const program = fileURLToPath(new URL("./http-server.js", import.meta.url));
-  const profiling = flags.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${flags.profile}`];
-  const words = ["server", "--json", "--port", "0", "--swarm", swarm, "--data", data];
-  const child = spawn(process.execPath, [...profiling, program, ...words], {
-    cwd: directory,
+  const running = await startServerProcess({
+    words: ["--swarm", swarm, "--data", data],
+    directory,
     // The rejected token is to be the cost of a rejection, not that of being told to come back later.
-    env: { ...process.env, MAILROOM_LIMITS_FAILED_AUTH_PER_MINUTE: "1000000000" },
-    stdio: ["ignore", "pipe", "inherit"],
+    env: { MAILROOM_LIMITS_FAILED_AUTH_PER_MINUTE: "1000000000" },
+    flags: flags.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${flags.profile}`],
   });
-  const facts: unknown = JSON.parse(await firstLine(child));
-  if (typeof facts !== "object" || facts === null || !("url" in facts)) throw new Error("no server");
-  const url = new URL(String(facts.url));
   return {
-    url,
+    ...running,
     cpu: async () => {
-      const answer = await fetch(new URL("/metrics", url), { headers: { authorization: `Bearer ${admin}` } });
+      const answer = await fetch(new URL("/metrics", running.url), {
+        headers: { authorization: `Bearer ${admin}` },
+      });
       const used = /^process_cpu_seconds_total (\S+)/m.exec(await answer.text())?.[1];
       return Number(used) * 1e6;
     },
-    stop: async () => {
-      const ended = new Promise((resolve) => child.once("exit", resolve));
-      child.kill("SIGTERM");
-      await ended;
-    },
   };
-}
-
-function firstLine(child: ChildProcess): Promise<string> {
-  return new Promise((resolve, reject) => {
-    child.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
-    if (child.stdout !== null) createInterface({ input: child.stdout }).once("line", resolve);
-  });
 }
 
 interface Speed {

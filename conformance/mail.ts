@@ -135,6 +135,12 @@ export const MAIL_REQUIREMENTS: readonly Requirement[] = [
     ["MAIL-INST-03", "MUST", "federation", "All agents of a remote swarm share one instance."],
     ["MAIL-INST-04", "MUST", "federation", "Swarm instances adopt tasks and never create them."],
     ["MAIL-INST-05", "MUST", "federation", "User instances do not contribute to tasks of others."],
+    [
+      "MAIL-INST-06",
+      "MUST",
+      "federation",
+      "An instance that works on a task of another swarm is one of its contributors.",
+    ],
     ["MAIL-RUN-01", "MUST", "engine", "Histories are scoped by task."],
     ["MAIL-RUN-02", "SHOULD", "engine", "Nothing of one instance reaches the agents of another."],
     ["MAIL-ROUTER-01", "SHOULD", "federation", "There is one router per server, not one per instance."],
@@ -234,5 +240,29 @@ export const MAIL_REQUIREMENTS: readonly Requirement[] = [
     ["MAIL-OURS-02", "ours", "engine", "An action that finished is never run again."],
     ["MAIL-OURS-03", "ours", "engine", "An agent does one thing at a time in a task."],
     ["MAIL-OURS-04", "ours", "engine", "Text from others cannot forge a message that is shown to an agent."],
+    [
+      "MAIL-OURS-05",
+      "ours",
+      "federation",
+      "Between Mailroom servers a message takes effect once, through kills and cut connections.",
+    ],
+    [
+      "MAIL-OURS-06",
+      "ours",
+      "federation",
+      "Another swarm can neither read nor write a task by knowing its id.",
+    ],
+    [
+      "MAIL-OURS-07",
+      "ours",
+      "federation",
+      "What strangers name leads nowhere inside: not by redirects, nor by names that change their meaning.",
+    ],
+    [
+      "MAIL-OURS-08",
+      "ours",
+      "federation",
+      "Mail to another swarm is delivered by its deadline, or its sender is told then.",
+    ],
   ]),
 ];

@@ -14,6 +14,13 @@ describe("what is said about errors", () => {
     [refusal(404), EXIT.failure, undefined],
     [new MailConnectionError("unreachable", "http://x", "no answer"), EXIT.unreachable, /mailroom server/],
     [new MailStreamError("stream_lost", "cut", { taskId: "t1" }), EXIT.unreachable, /tasks follow t1/],
+    [
+      new MailStreamError("stream_lost", "cut", {
+        cause: new MailConnectionError("unreachable", "http://x", "no answer"),
+      }),
+      EXIT.unreachable,
+      /mailroom server/,
+    ],
     [new CliError("usage", "wrong", { exit: EXIT.usage, hint: "right" }), EXIT.usage, /right/],
     [new ConfigError([{ place: "--port", message: "must be a number" }]), EXIT.usage, undefined],
     [

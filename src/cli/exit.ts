@@ -1,6 +1,7 @@
 /** Exit codes, documented in docs/cli.md, and how errors become one. */
 import { MailClientError, MailConnectionError, MailStreamError } from "../client/index.js";
 import { ConfigError } from "../config/index.js";
+import { connectionHint } from "./connection-hint.js";
 
 export const EXIT = {
   ok: 0,
@@ -48,11 +49,12 @@ export function explain(error: unknown): Explanation {
   if (error instanceof CliError) return error;
   if (error instanceof MailClientError) return explainRefusal(error);
   if (error instanceof MailConnectionError) {
-    const hint =
-      error.code === "unreachable" ? "start one with 'mailroom server', or check the URL" : undefined;
+    const hint = connectionHint(error);
     return { code: error.code, message: error.message, hint, exit: EXIT.unreachable };
   }
   if (error instanceof MailStreamError) {
+    // Nothing ever came: what is wrong is the connection, not the stream.
+    if (error.taskId === undefined && error.cause instanceof MailConnectionError) return explain(error.cause);
     const hint =
       error.taskId === undefined ? undefined : `go on watching with 'mailroom tasks follow ${error.taskId}'`;
     return { code: error.code, message: error.message, hint, exit: EXIT.unreachable };

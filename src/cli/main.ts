@@ -3,6 +3,7 @@ import { Command, CommanderError, Option } from "commander";
 import { clientFlagsFirst } from "./client-flags.js";
 import { addConversations } from "./commands/conversations-program.js";
 import { addMesh } from "./commands/mesh-program.js";
+import { addSwarms } from "./commands/swarms-program.js";
 import { EXIT, type ExitCode, explain } from "./exit.js";
 import { modernFlags } from "./old-flags.js";
 import { type CommonOptions, EXIT_HELP } from "./options.js";
@@ -118,6 +119,7 @@ function createProgram(terminal: Terminal, done: (code: ExitCode) => void): Comm
   addTasks(program, terminal, done, { json, config, data, token });
   addTokens(program, terminal, done, { json, config, data });
   addConversations(program, terminal, done, { json, config, data, token });
+  addSwarms(program, terminal, done, { json, config, data, token });
   addMesh(program, terminal, done, { json, config, data });
 
   program

@@ -133,7 +133,9 @@ export function createRenderer(options: RenderOptions): Renderer {
     const response = harmless(data.response ?? "");
     switch (status) {
       case "paused":
-        return [yellow("paused: the task waits for an answer")];
+        return data.extra_data.reason === undefined
+          ? [yellow("paused: the task waits for an answer")]
+          : [yellow(`paused (${textOf(data.extra_data.reason)})`), ...indent(response)];
       case "completed":
         return [`${green("✓ completed")}`, ...indent(response)];
       case "cancelled":

@@ -1,19 +1,23 @@
 /** The tool `discover_swarms`. */
 import type { Action, ActionContext } from "../engine/agent.js";
 import { checkToolArguments } from "../mail/tool-arguments.js";
-import type { HttpClient } from "../net/index.js";
+import type { Guard, HttpClient } from "../net/index.js";
 import { discover, type FoundSwarm } from "./registry/discovery.js";
 import type { SwarmRegistry } from "./registry/registry.js";
 import type { FederationSettings } from "./settings.js";
 
 const TIME_LIMIT = 10_000;
 
+export interface DiscoveryParts {
+  readonly registry: SwarmRegistry;
+  readonly client: HttpClient;
+  /** For what strangers name. */
+  readonly guard: Guard;
+  readonly policy: FederationSettings["discovery"];
+}
+
 /** Decisions E10: what is found is proposed, and an admin decides; unless the policy says otherwise. */
-export function discoverSwarmsAction(
-  registry: () => SwarmRegistry,
-  client: HttpClient,
-  policy: FederationSettings["discovery"],
-): Action {
+export function discoverSwarmsAction(parts: DiscoveryParts): Action {
   return {
     name: "discover_swarms",
     description: "Asks servers which swarms they know.",
@@ -25,10 +29,10 @@ export function discoverSwarmsAction(
     async run(args, context) {
       const checked = checkToolArguments("discover_swarms", isArguments(args) ? args : {});
       if (!checked.ok) throw new Error(checked.message);
-      if (policy === "off") throw new Error("discovery is switched off on this server");
+      if (parts.policy === "off") throw new Error("discovery is switched off on this server");
       const lines: string[] = [];
       for (const url of checked.value.discovery_urls.slice(0, 10)) {
-        lines.push(await discoverOne(url, registry(), client, policy, context));
+        lines.push(await discoverOne(url, parts, context));
       }
       return lines.join("\n");
     },
@@ -39,9 +43,7 @@ export function discoverSwarmsAction(
 
 async function discoverOne(
   url: string,
-  registry: SwarmRegistry,
-  client: HttpClient,
-  policy: FederationSettings["discovery"],
+  { registry, client, guard, policy }: DiscoveryParts,
   context: ActionContext,
 ): Promise<string> {
   let found: readonly FoundSwarm[];
@@ -53,7 +55,8 @@ async function discoverOne(
   if (policy === "register") {
     const added: string[] = [];
     for (const { name, baseUrl } of found) {
-      if (registry.has(name)) continue;
+      // No admin has looked at it, so it gets no further than the URL that it was found at.
+      if (registry.has(name) || guard.checkUrl(baseUrl) !== undefined) continue;
       const entry = await registry.register({ name, baseUrl, volatile: true }).catch(() => undefined);
       if (entry !== undefined) added.push(name);
     }

@@ -17,7 +17,8 @@ export type FederationErrorCode =
   | "bad_swarm_name"
   | "bad_swarm_url"
   | "name_differs"
-  | "unknown_swarm";
+  | "unknown_swarm"
+  | "unknown_proposal";
 
 export class FederationError extends Error {
   override readonly name = "FederationError";

@@ -6,20 +6,21 @@ import type { Runtime } from "../engine/runtime/index.js";
 import { PROTOCOL_VERSION } from "../mail/message.js";
 import { parseTaskContributor } from "../mail/owner.js";
 import {
-  createGuard,
   createHttpClient,
   type Guard,
   type HttpClient,
   type Random,
+  type Resolve,
   type TlsOptions,
 } from "../net/index.js";
 import { discoverSwarmsAction } from "./actions.js";
+import { federationGuards } from "./guards.js";
 import { Inbound, takesPart } from "./inbound/inbound.js";
 import { openSigningKey } from "./key-file.js";
 import { type FederationStore, federationStoreOf, type ReceivedExpire } from "./ports.js";
 import { formatRegistryFile, readRegistryFile, writeRegistryFile } from "./registry/file.js";
-import { HealthChecks } from "./registry/health.js";
-import { SwarmRegistry } from "./registry/registry.js";
+import { HealthChecks, type HealthResult } from "./registry/health.js";
+import { SwarmRegistry, unknownSwarm } from "./registry/registry.js";
 import type { Environment } from "./registry/token.js";
 import { Router } from "./router/router.js";
 import { DEFAULT_FEDERATION_SETTINGS, type FederationSettings } from "./settings.js";
@@ -49,6 +50,8 @@ export interface FederationOptions {
   /** Where references to tokens are looked up. Default: none are. */
   readonly env?: Environment;
   readonly tls?: TlsOptions;
+  /** How names become addresses. Default: as the operating system does it. */
+  readonly resolve?: Resolve;
   /** Names that are another carrier's (decisions I). */
   readonly isNameTaken?: (name: string) => boolean;
   readonly random?: Random;
@@ -69,12 +72,14 @@ export class Federation {
   readonly #options: FederationOptions;
   readonly #store: FederationStore;
   readonly #guard: Guard;
+  readonly #foreign: Guard;
   readonly #router: Router;
   readonly #health: HealthChecks;
   #started:
     | { readonly inbound: Inbound; readonly runtime: Runtime; readonly copier: StreamCopier }
     | undefined;
   #cancelSweep: () => void = () => {};
+  #unsubscribe: () => void = () => {};
   #fileWrite: Promise<void> = Promise.resolve();
 
   private constructor(options: FederationOptions, signingKey: SigningKey | undefined) {
@@ -84,15 +89,16 @@ export class Federation {
     this.#options = options;
     this.#store = federationStoreOf(options.store);
     this.publicKey = signingKey?.publicKey;
-    // Registered swarms were named by an admin, so this machine may be meant; everything else must be allowed.
-    const guard = createGuard({ allow: ["loopback", ...settings.allow] });
+    const { foreign, registered: guard } = federationGuards(settings.allow);
     this.#guard = guard;
+    this.#foreign = foreign;
     this.client = createHttpClient({
       clock,
-      guard: createGuard({ allow: settings.allow }),
+      guard: foreign,
       userAgent: `MAIL-Interswarm-Router/${options.swarm}`,
       connectionsPerOrigin: settings.attemptsPerSwarm,
       ...(tls !== undefined && { tls }),
+      ...(options.resolve !== undefined && { resolve: options.resolve }),
     });
     const store = this.#store;
     const { client } = this;
@@ -153,7 +159,8 @@ export class Federation {
 
   /** For the runtime, too: what `discover_swarms` does. */
   get systemActions(): readonly Action[] {
-    return [discoverSwarmsAction(() => this.registry, this.client, this.settings.discovery)];
+    const { registry, client, settings } = this;
+    return [discoverSwarmsAction({ registry, client, guard: this.#foreign, policy: settings.discovery })];
   }
 
   start(runtime: Runtime, bus: Bus): void {
@@ -170,6 +177,10 @@ export class Federation {
     const local = () => runtime.rules.swarm;
     const copier = new StreamCopier({ runtime, bus, clock, registry, client, guard, local });
     this.#started = { inbound, runtime, copier };
+    // Who waits for a swarm that is not known any more is told now, and not at the next attempt.
+    this.#unsubscribe = registry.onChange((name) => {
+      if (!registry.has(name)) this.#router.retryNow(name);
+    });
     this.#router.start(runtime);
     this.#health.start();
     copier.start();
@@ -178,6 +189,7 @@ export class Federation {
 
   async close(): Promise<void> {
     this.#cancelSweep();
+    this.#unsubscribe();
     this.#started?.copier.stop();
     await this.#health.stop();
     await this.#router.stop();
@@ -191,10 +203,10 @@ export class Federation {
     return this.#started.inbound;
   }
 
-  /** One health check, now. @throws FederationError */
-  async ping(name: string) {
+  /** One health check, now; a good one makes the swarm active. @throws FederationError `unknown_swarm` */
+  async ping(name: string): Promise<HealthResult> {
     const entry = this.registry.get(name);
-    if (entry === undefined) return undefined;
+    if (entry === undefined) throw unknownSwarm(name);
     const result = await this.#health.check(entry.baseUrl);
     if (result.ok) {
       await this.registry.seen(name, { at: this.#options.clock.now(), latency: result.latency });

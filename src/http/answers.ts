@@ -18,6 +18,7 @@ export function endedAnswer(taskId: string, outcome: Outcome, events: MailEvent[
     task_id: taskId,
     status: outcome.status,
     ...(outcome.error !== undefined && { error: outcome.error }),
+    ...(outcome.reason !== undefined && { reason: outcome.reason }),
     ...(outcome.breakpoints !== undefined && {
       breakpoint: outcome.breakpoints.map(normaliseBreakpointCall),
     }),

@@ -62,6 +62,7 @@ export const ERRORS = {
   },
   unknown_recipient: { status: 404, meaning: "No agent here has the name that the message is addressed to." },
   unknown_swarm: { status: 404, meaning: "No such swarm is registered." },
+  unknown_proposal: { status: 404, meaning: "No such swarm was proposed." },
   too_many_requests: {
     status: 429,
     meaning: "The caller, its address or the peer sends more than it may.",

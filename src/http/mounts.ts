@@ -19,6 +19,8 @@ export interface MountedCall {
 export interface Mount {
   readonly path: string;
   readonly methods: readonly ("GET" | "POST" | "DELETE")[];
+  /** Headers of its protocol, for browsers: those that they may send, and those of answers that they may read. */
+  readonly headers?: { readonly sent: readonly string[]; readonly read: readonly string[] };
   /** Everybody else gets 403. */
   readonly roles: readonly Role[];
   /** A last word about the caller. @throws HttpError */

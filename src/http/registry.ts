@@ -1,6 +1,6 @@
 /** Other swarms, as the HTTP door shows them. Federation implements it. */
 import type { RowWrite } from "../engine/ports.js";
-import type { Federation, SwarmEntry } from "../federation/index.js";
+import type { Federation, SwarmEntry, TokenState } from "../federation/index.js";
 
 /** Never holds a credential (mail.md 14, no. 7). */
 export interface SwarmListing {
@@ -13,7 +13,15 @@ export interface SwarmListing {
   readonly swarm_description: string | null;
   readonly keywords: readonly string[];
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** For admins: forgotten at the next start. */
+  readonly volatile?: boolean;
+  /** For admins: where its token is looked up, and whether one is there (decisions E4). */
+  readonly auth_ref?: string | null;
+  readonly auth_state?: AuthState;
 }
+
+export const AUTH_STATES = ["ready", "needs token", "none"] as const;
+export type AuthState = (typeof AUTH_STATES)[number];
 
 export interface SwarmRegistration {
   readonly name: string;
@@ -23,9 +31,11 @@ export interface SwarmRegistration {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
+/** What anybody may know, what callers see of every swarm, or that and what is an admin's business. */
+export type ListScope = "public" | "all" | "admin";
+
 export interface Registry {
-  /** Everything known about other swarms, or only what anybody may know. */
-  list(scope: "all" | "public"): Promise<readonly SwarmListing[]>;
+  list(scope: ListScope): Promise<readonly SwarmListing[]>;
   /**
    * Adds or replaces a swarm. `rows` become durable together with it.
    * @throws HttpError where the caller is at fault
@@ -39,14 +49,27 @@ export function registryOf({ registry }: Federation): Registry {
     async list(scope) {
       return registry
         .list()
-        .filter((entry) => scope === "all" || entry.public)
-        .map(listingOf);
+        .filter((entry) => scope !== "public" || entry.public)
+        .map((entry) => ({
+          ...listingOf(entry),
+          ...(scope === "admin" && {
+            volatile: entry.volatile,
+            auth_ref: entry.authRef,
+            auth_state: AUTH_STATE_OF[registry.tokenOf(entry.name).kind],
+          }),
+        }));
     },
     async register(swarm, rows) {
       await registry.register(swarm, rows);
     },
   };
 }
+
+const AUTH_STATE_OF: Readonly<Record<TokenState["kind"], AuthState>> = {
+  ready: "ready",
+  unset: "needs token",
+  none: "none",
+};
 
 export function listingOf(entry: SwarmEntry): SwarmListing {
   return {

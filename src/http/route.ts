@@ -70,7 +70,7 @@ export interface Call<P, Q, B> {
 /** What every kind of route says about itself. */
 interface RouteFacts {
   readonly id: string;
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   /** In the form of OpenAPI: `/tasks/{task_id}`. */
   readonly path: string;
   readonly tag: "server" | "messages" | "tasks" | "swarms" | "administration";

@@ -155,12 +155,25 @@ async function installHooks(app: FastifyInstance, door: Door): Promise<void> {
   });
   if (options.cors !== undefined) {
     const { origins, credentials = false } = options.cors;
+    const mounted = (options.mounts ?? []).flatMap(({ headers: own }) => own ?? []);
     await app.register(cors, {
       origin: origins.includes("*") ? "*" : [...origins],
       credentials,
-      allowedHeaders: ["authorization", "content-type", "idempotency-key", "last-event-id"],
-      exposedHeaders: ["location", "retry-after", "x-request-id", "idempotency-replayed"],
-      methods: ["GET", "POST"],
+      allowedHeaders: [
+        "authorization",
+        "content-type",
+        "idempotency-key",
+        "last-event-id",
+        ...mounted.flatMap(({ sent }) => sent),
+      ],
+      exposedHeaders: [
+        "location",
+        "retry-after",
+        "x-request-id",
+        "idempotency-replayed",
+        ...mounted.flatMap(({ read }) => read),
+      ],
+      methods: ["GET", "POST", "DELETE"],
       maxAge: 600,
     });
   }

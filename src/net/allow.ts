@@ -75,6 +75,12 @@ export function isLoopbackName(host: string): boolean {
   return host === "localhost" || host.endsWith(".localhost");
 }
 
+/** Whether a host, as it stands in a URL, is this machine without anybody having to be asked. */
+export function namesThisMachine(host: string): boolean {
+  const address = parseAddress(host);
+  return address === undefined ? isLoopbackName(host) : isLoopback(address);
+}
+
 function parseNetwork(text: string): [Address, number] | undefined {
   const address = parseAddress(text);
   if (address !== undefined) return [address, address.kind() === "ipv6" ? 128 : 32];

@@ -1,4 +1,5 @@
 /** The way out: see README.md for what it promises. */
+export { namesThisMachine } from "./allow.js";
 export {
   type BackoffPolicy,
   backoffDelay,
@@ -18,5 +19,5 @@ export {
 export type { Resolve, ResolvedAddress } from "./connector.js";
 export { isTransient, NetError, type NetErrorCode } from "./errors.js";
 export { createFetch, type FetchOptions } from "./fetch.js";
-export { createGuard, type Guard, type GuardOptions, type Refusal } from "./guard.js";
+export { createGuard, type Guard, type GuardOptions, hostOf, portOf, type Refusal } from "./guard.js";
 export type { TlsOptions } from "./tls.js";

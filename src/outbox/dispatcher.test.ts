@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Batch } from "../engine/ports.js";
+import { Circuits } from "../net/index.js";
 import { openSqliteStore, type SqliteStore } from "../store/index.js";
 import { VirtualClock } from "./contract/virtual-clock.js";
 import { type Attempt, type AttemptResult, Dispatcher, type QueueOptions } from "./dispatcher.js";
@@ -204,6 +205,46 @@ describe("failure", () => {
       { outcome: "expired", attempts: 2, reason: expect.stringContaining("503") },
     ]);
     expect((await store.outbox.item("a"))?.finishedAt).toBe(finals[0]?.at);
+  });
+
+  it("[MAIL-OURS-08] expires at the deadline while the circuit is open, an attempt hangs, or another stands before it", async () => {
+    const finals: [string, string, number][] = [];
+    const hang = ({ signal }: Attempt) =>
+      new Promise<AttemptResult>((_, reject) =>
+        signal.addEventListener("abort", () => reject(signal.reason)),
+      );
+    const circuits = new Circuits({
+      threshold: 1,
+      pause: { base: 3_600_000, factor: 1, cap: 3_600_000, jitter: 0 },
+    });
+    const { put, clock, dispatcher, attempts } = await setUp(
+      (attempt) => (attempt.item.target === "hanging" ? hang(attempt) : { kind: "retry", reason: "down" }),
+      {
+        circuits,
+        targetConcurrency: 1,
+        timeLimit: 10_000_000,
+        finished: (item, { outcome, at }) => finals.push([item.id, outcome, at - start]),
+      },
+    );
+    const start = clock.now();
+    await put("opens it", { deadlineAt: start + 50_000 });
+    await put("open", { deadlineAt: start + 20_000 });
+    await put("behind", { lane: "opens it", deadlineAt: start + 10_000 });
+    await put("hangs", { target: "hanging" });
+    await put("no place", { target: "hanging", deadlineAt: start + 30_000 });
+    dispatcher.wake();
+    while (finals.length < 4) {
+      // A handler that hangs is never quiet.
+      await new Promise(setImmediate);
+      clock.step(start + 60_000);
+    }
+    expect(finals).toEqual([
+      ["behind", "expired", 10_000],
+      ["open", "expired", 20_000],
+      ["no place", "expired", 30_000],
+      ["opens it", "expired", 50_000],
+    ]);
+    expect(attempts.map(({ item }) => item.id).sort()).toEqual(["hangs", "opens it"]);
   });
 
   it("stops asking a dead target and costs the others nothing", async () => {

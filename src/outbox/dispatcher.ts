@@ -78,11 +78,14 @@ export class Dispatcher {
   /** Heads in the agenda or under way: each is in one place only. */
   readonly #known = new Set<string>();
   readonly #busy = new Map<string, number>();
+  /** Items in an attempt: what comes of it counts, whatever their deadline. */
+  readonly #attempted = new Set<string>();
   /** Outcomes that are known but could not be committed yet: their attempt is not made again. */
   readonly #unsettled = new Map<string, Final>();
   readonly #running = new Set<Promise<void>>();
   readonly #stop = new AbortController();
   #seen = 0;
+  #nextDeadline: number | undefined;
   #loading: Promise<void> | undefined;
   #wakeAgain = false;
   #cancelTimer: (() => void) | undefined;
@@ -146,6 +149,7 @@ export class Dispatcher {
         }
         if (heads.length < PAGE) break;
       }
+      this.#nextDeadline = await this.#parts.reads.nextDeadline(this.#options.queue, 0);
     } catch (error) {
       this.#storeFailed(error);
     }
@@ -164,6 +168,8 @@ export class Dispatcher {
     const { concurrency = 64, targetConcurrency = 4 } = this.#options;
     let wakeAt = Number.POSITIVE_INFINITY;
     this.#agenda.ripen(now);
+    // An open circuit or a full target must not keep anybody from being told.
+    if (this.#nextDeadline !== undefined && this.#nextDeadline <= now) this.#expireOverdue(now);
     const mayGo = (target: string): boolean => {
       if ((this.#busy.get(target) ?? 0) >= targetConcurrency) return false;
       const admission = this.#circuits.admit(target, now);
@@ -177,7 +183,38 @@ export class Dispatcher {
       if (head === undefined) break;
       this.#begin(head);
     }
-    this.#sleepUntil(Math.min(wakeAt, this.#agenda.nextDue ?? Number.POSITIVE_INFINITY), now);
+    const never = Number.POSITIVE_INFINITY;
+    this.#sleepUntil(Math.min(wakeAt, this.#agenda.nextDue ?? never, this.#nextDeadline ?? never), now);
+  }
+
+  #expireOverdue(now: number): void {
+    this.#nextDeadline = undefined;
+    const run: Promise<void> = this.#expireUntil(now)
+      .catch((error: unknown) => {
+        this.#storeFailed(error);
+        this.#nextDeadline = this.#parts.clock.now() + STORE_PAUSE;
+      })
+      .finally(() => {
+        this.#running.delete(run);
+        this.#pump();
+      });
+    this.#running.add(run);
+  }
+
+  /** Items behind the head of their lane are among them: their order does not matter any more. */
+  async #expireUntil(now: number): Promise<void> {
+    const { reads } = this.#parts;
+    const { queue } = this.#options;
+    for (;;) {
+      const limit = PAGE + this.#attempted.size;
+      const items = await reads.overdue(queue, now, limit);
+      for (const item of items) {
+        if (this.#attempted.has(item.id)) continue;
+        await this.#finish(item, item, this.#unsettled.get(item.id) ?? this.#expiry(item));
+      }
+      if (items.length < limit || this.#stop.signal.aborted) break;
+    }
+    this.#nextDeadline = await reads.nextDeadline(queue, now);
   }
 
   #sleepUntil(time: number, now: number): void {
@@ -189,8 +226,10 @@ export class Dispatcher {
 
   #begin(head: LaneHead): void {
     this.#busy.set(head.target, (this.#busy.get(head.target) ?? 0) + 1);
+    this.#attempted.add(head.id);
     const run: Promise<void> = this.#run(head).finally(() => {
       this.#running.delete(run);
+      this.#attempted.delete(head.id);
       const left = (this.#busy.get(head.target) ?? 1) - 1;
       if (left > 0) this.#busy.set(head.target, left);
       else this.#busy.delete(head.target);
@@ -251,11 +290,13 @@ export class Dispatcher {
       case "retry": {
         if (result.answered === true) this.#circuits.succeeded(head.target);
         else this.#circuits.failed(head.target, at);
+        const { reason, uncertain = false } = result;
+        if (item.deadlineAt !== undefined && item.deadlineAt <= at) {
+          return this.#finish(head, item, this.#expiry({ ...item, attempts, reason }));
+        }
         const wait =
           result.after ?? backoffDelay(this.#options.backoff ?? DEFAULT_BACKOFF, attempts, this.#random);
-        // At the deadline the item is taken up once more, to expire.
-        const dueAt = Math.min(at + wait, item.deadlineAt ?? Number.POSITIVE_INFINITY);
-        const { reason, uncertain = false } = result;
+        const dueAt = at + wait;
         await this.#keep(head, { kind: "outbox.retry", id: item.id, attempts, dueAt, reason, uncertain });
         return;
       }

@@ -37,6 +37,10 @@ export interface OutboxReads {
   head(queue: string, lane: string): Promise<LaneHead | undefined>;
   item(id: string): Promise<StoredItem | undefined>;
   byDedupeKey(queue: string, key: string): Promise<StoredItem | undefined>;
+  /** Waiting items whose deadline has passed, wherever in their lane they stand; the longest overdue first. */
+  overdue(queue: string, now: number, limit: number): Promise<StoredItem[]>;
+  /** The earliest deadline of a waiting item that comes after a time. */
+  nextDeadline(queue: string, after: number): Promise<number | undefined>;
   /** Oldest first. */
   list(
     queue: string,

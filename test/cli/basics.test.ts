@@ -17,7 +17,17 @@ describe("mailroom", { timeout: 180_000 }, () => {
     await using here = await folder();
     const { code, stdout } = await run([], { cwd: here.path });
     expect(code).toBe(0);
-    for (const word of ["demo", "server", "client", "tasks", "token", "validate", "init", "config"]) {
+    for (const word of [
+      "demo",
+      "server",
+      "client",
+      "tasks",
+      "swarms",
+      "token",
+      "validate",
+      "init",
+      "config",
+    ]) {
       expect(stdout).toContain(`\n  ${word}`);
     }
     expect(stdout).toContain("Exit codes");

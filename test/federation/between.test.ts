@@ -84,7 +84,7 @@ describe("a task that needs another swarm", () => {
     ]);
   });
 
-  it("[MAIL-INTER-03, MAIL-INTER-04] through two others: each answer returns to who asked, and everybody hears the end", async () => {
+  it("[MAIL-INTER-03, MAIL-INTER-04, MAIL-INST-06] through two others: each answer returns to who asked, and everybody hears the end", async () => {
     const taskId = randomUUID();
     const wish = "ask boss@beta: ask clerk@gamma: how far?";
     const answer = await alpha.mailroom.user("ann").ask(wish, { taskId });

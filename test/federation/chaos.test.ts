@@ -113,7 +113,7 @@ const sentBy = (entries: readonly Entry[], address: string, subject?: string) =>
       (subject === undefined || entry.message.message.subject === subject),
   );
 
-it(`every task ends and every message is processed exactly once (CHAOS_SEED=${SEED})`, {
+it(`[MAIL-OURS-05] every task ends and every message is processed exactly once (CHAOS_SEED=${SEED})`, {
   timeout: 240_000,
 }, async () => {
   console.info(`chaos: CHAOS_SEED=${SEED} CHAOS_TASKS=${TASKS}`);

@@ -2,10 +2,12 @@
 import { join } from "node:path";
 import { devAuthenticator } from "../../src/auth/index.js";
 import type { SwarmDefinition } from "../../src/engine/definition.js";
+import type { Clock } from "../../src/engine/ports.js";
 import { Federation, type FederationSettings } from "../../src/federation/index.js";
 import { createServer, type MailroomServer, type ServerOptions } from "../../src/http/index.js";
 import { systemClock, systemIds } from "../../src/library/clock.js";
 import { Mailroom, type MailroomOptions } from "../../src/library/mailroom.js";
+import type { Resolve } from "../../src/net/index.js";
 import { createLocalBus, type Durability, openSqliteStore } from "../../src/store/index.js";
 
 export interface HouseOptions {
@@ -19,6 +21,10 @@ export interface HouseOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly registryFile?: string;
   readonly signs?: boolean;
+  /** An authority that it trusts beside the public ones, as PEM. */
+  readonly ca?: string;
+  readonly resolve?: Resolve;
+  readonly clock?: Clock;
   readonly server?: Partial<ServerOptions>;
   readonly onProblem?: (problem: { code: string; message: string }) => void;
 }
@@ -47,9 +53,10 @@ export async function openHouse(options: HouseOptions): Promise<House> {
       ? await openSqliteStore({ path: ":memory:" })
       : await openSqliteStore({ directory: data, durability: options.durability ?? "fast" });
   const bus = createLocalBus();
+  const { clock = systemClock } = options;
   const federation = await Federation.open({
     store,
-    clock: systemClock,
+    clock,
     ids: systemIds,
     swarm: swarm.name,
     settings: { ...QUICK, ...options.settings },
@@ -57,11 +64,14 @@ export async function openHouse(options: HouseOptions): Promise<House> {
     report: onProblem,
     ...(data !== undefined && options.signs !== false && { keyFile: join(data, "federation.key") }),
     ...(options.registryFile !== undefined && { registryFile: options.registryFile }),
+    ...(options.ca !== undefined && { tls: { extraCa: options.ca } }),
+    ...(options.resolve !== undefined && { resolve: options.resolve }),
   });
   const mailroom = await Mailroom.open({
     swarm,
     store,
     bus,
+    clock,
     carriers: [federation.carrier],
     systemActions: federation.systemActions,
     onProblem,

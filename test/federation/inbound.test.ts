@@ -167,7 +167,7 @@ describe("an attack", () => {
     expect(sender.status).toBe(401);
   });
 
-  it("on a task that never left this swarm is answered as if there were no such task (capture 150)", async () => {
+  it("[MAIL-OURS-06] on a task that never left this swarm is answered as if there were no such task (capture 150)", async () => {
     const taskId = await taskOfAlice("ask slow: wait");
     await until(() => slow.begun > 0 || undefined, "the slow agent's turn");
     const attempts = [
@@ -218,7 +218,7 @@ describe("an attack", () => {
     expect(answer.status).toBe(404);
   });
 
-  it("by reading along: a task's events are for swarms that own it or work on it", async () => {
+  it("[MAIL-OURS-06] by reading along: a task's events are for swarms that own it or work on it", async () => {
     const taskId = randomUUID();
     await deliver(alpha.url, "forward", { taskId });
     const path = `/interswarm/tasks/${taskId}/events`;

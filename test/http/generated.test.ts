@@ -7,18 +7,40 @@ import { Agent, request as httpRequest } from "node:http";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Federation } from "../../src/federation/index.js";
 import type { OpenApiDocument, Operation } from "../../src/http/index.js";
+import { systemClock, systemIds } from "../../src/library/clock.js";
+import { createLocalBus, openSqliteStore, type SqliteStore } from "../../src/store/index.js";
+import { wrapperOf } from "../federation/wire.js";
 import { fieldOf, type Harness, isObject, startServer } from "./harness.js";
+import { captureSwarm } from "./swarm.js";
 
 const BODY_LIMIT = 64 * 1024;
 const ROLES = ["user", "admin", "agent", "member"] as const;
 
 let harness: Harness;
+let federation: Federation;
+let store: SqliteStore;
 let document: OpenApiDocument;
 const agent = new Agent({ keepAlive: true, maxSockets: 8 });
 
 beforeAll(async () => {
-  harness = await startServer({ limits: { failedAuthentications: 0, body: BODY_LIMIT } });
+  // With everything that adds routes of its own.
+  store = await openSqliteStore({ path: ":memory:" });
+  const bus = createLocalBus();
+  federation = await Federation.open({
+    store,
+    clock: systemClock,
+    ids: systemIds,
+    swarm: captureSwarm().name,
+    report: () => {},
+  });
+  harness = await startServer({
+    limits: { failedAuthentications: 0, body: BODY_LIMIT },
+    federation,
+    room: { store, bus },
+  });
+  federation.start(harness.mailroom.runtime, bus);
   const { text } = await harness.call("/openapi.json");
   document = JSON.parse(text);
   // Something that could be changed.
@@ -30,7 +52,9 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   agent.destroy();
+  await federation.close();
   await harness.close();
+  await store.close();
 });
 
 interface Case {
@@ -297,13 +321,19 @@ describe("requests made from the OpenAPI document", () => {
     const wrong: string[] = [];
     const task = await harness.call("/tasks/mine", { token: "user-token" });
     const key = String(fieldOf(task.body, "key"));
+    // Another swarm sees what it takes part in.
+    const { name, entrypoint } = captureSwarm();
+    const wish = { source: "agent-1", target: name, to: `${entrypoint}@${name}`, taskId: "mine" };
+    const message = wrapperOf(wish);
+    await harness.call("/interswarm/forward", { token: "agent-token", json: { message } });
     for (const [template, methods] of Object.entries(document.paths)) {
       const operation = methods.get;
       const schema = operation?.responses["200"]?.content?.["application/json"]?.schema;
       if (operation === undefined || schema === undefined) continue;
       const path = template.replace("{task_id}", "mine").replace("{key}", key);
       const url = path === "/task" ? "/task?task_id=mine" : path;
-      const token = operation["x-roles"]?.includes("user") === true ? "user-token" : "admin-token";
+      const role = ["user", "admin", "agent"].find((one) => operation["x-roles"]?.includes(one) ?? true);
+      const token = `${role}-token`;
       const { status, body } = await harness.call(url, { token });
       if (status !== 200) wrong.push(`${url}: ${status}`);
       if (ajv.validate(absolute(schema), body) !== true) wrong.push(`${url}: ${ajv.errorsText()}`);

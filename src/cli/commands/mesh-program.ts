@@ -70,6 +70,10 @@ function addAgent(place: Place): void {
   add("init", "make the key and the identity of this agent")
     .requiredOption("-a, --agent-id <id>", "its name in the mesh")
     .option("-e, --endpoint <url>", "where peers reach it (default: mesh.endpoint)")
+    .option(
+      "-f, --force",
+      "in the place of the agent that is here already; its key is kept beside the new one",
+    )
     .option("--dev", "for this machine only: loopback names and the development CA")
     .action(async (options) => done(await (await load()).initAgent(options, terminal)));
   add("dev-ca", "make an authority and a certificate for loopback names, for development")
@@ -81,8 +85,9 @@ function addAgent(place: Place): void {
     .action(async (options) => done(await (await load()).showConfig(options, terminal)));
   simple(
     place,
-    add("status", "the agent, its swarms, mutes and boxes").option("-v, --verbose", "the same"),
+    add("status", "the agent, its mutes and boxes").option("-v, --verbose", "with each of its swarms"),
     "status",
+    ({ verbose }) => ({ verbose: verbose === true }),
   );
   simple(place, add("rotate-key", "a new key, announced with the old one"), "rotate_key");
   add("export", "the membership state, as the protocol has it")
@@ -98,15 +103,18 @@ function addAgent(place: Place): void {
     .option("--messages", "also messages that were deleted")
     .option("--include-archived", "and those that were archived")
     .option("--retention-hours <hours>", "but not younger ones", "24")
+    .option("--force", "younger ones, too")
+    .option("--sessions", "taken for the reference's sake: here tasks are in the place of its sessions")
+    .option("--timeout-minutes <minutes>", "taken with it")
     .option("-y, --yes", "do not ask");
   simple(
     place,
     purge,
     "purge",
-    ({ messages, includeArchived, retentionHours }) => ({
+    ({ messages, includeArchived, retentionHours, force }) => ({
       messages: messages === true,
       include_archived: includeArchived === true,
-      retention_hours: hours(retentionHours, "--retention-hours"),
+      retention_hours: force === true ? 0 : hours(retentionHours, "--retention-hours"),
     }),
     "Remove them for good?",
   );

@@ -2,6 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { z } from "zod";
 import type { OperationName, Outcome } from "../../mesh/index.js";
 import { reachLocalServer } from "../control/reach.js";
 import { CliError, EXIT, type ExitCode } from "../exit.js";
@@ -18,11 +19,12 @@ export interface InitOptions extends PlaceOptions {
   readonly agentId: string;
   readonly endpoint?: string;
   readonly dev?: boolean;
+  readonly force?: boolean;
 }
 
 export async function initAgent(options: InitOptions, terminal: Terminal): Promise<ExitCode> {
   // `--dev` is a word of `mesh init`, and not the server's.
-  const { agentId, endpoint, dev = false, ...place } = options;
+  const { agentId, endpoint, dev = false, force = false, ...place } = options;
   const { settings, data } = await placeFor(place, terminal);
   const chosen = endpoint ?? settings.mesh.endpoint;
   if (chosen === undefined) {
@@ -32,7 +34,7 @@ export async function initAgent(options: InitOptions, terminal: Terminal): Promi
     });
   }
   const { initMesh } = await import("../../mesh/index.js");
-  const made = initMesh({ directory: data, agentId, endpoint: chosen, dev });
+  const made = initMesh({ directory: data, agentId, endpoint: chosen, dev, force });
   const server = await reachLocalServer(data);
   await server?.close();
   tell(options, terminal, {
@@ -81,10 +83,29 @@ export async function showConfig(
     dev: identity.dev,
     config_path: join(data, "mesh", "agent.json"),
     db_path: join(data, "mailroom.db"),
-    default_swarm: terminal.env.SWARM_ID ?? null,
+    ...(await defaultSwarm(options, terminal)),
   });
   return EXIT.ok;
 }
+
+/** Which swarm commands are about that name none, and why. */
+async function defaultSwarm(options: MeshOptions, terminal: Terminal): Promise<Outcome> {
+  const { swarm: wanted } = swarmOf(options, terminal);
+  const { swarms } = Swarms.parse(await askMesh("list", {}, options, terminal));
+  const [only, ...others] = swarms;
+  const named = swarms.find(({ swarm_id, alias, name }) => [swarm_id, alias, name].includes(wanted ?? ""));
+  const resolved = named ?? (wanted === undefined && others.length === 0 ? only : undefined);
+  const via = wanted === undefined ? "the only swarm" : options.swarm === undefined ? "SWARM_ID" : "--swarm";
+  return {
+    default_swarm: terminal.env.SWARM_ID ?? null,
+    resolved_swarm_id: resolved?.swarm_id ?? null,
+    resolved_via: resolved === undefined ? null : via,
+  };
+}
+
+const Swarms = z.object({
+  swarms: z.array(z.object({ swarm_id: z.string(), alias: z.string(), name: z.string() })),
+});
 
 /** Asks for one operation and tells what came of it. */
 export async function run(
@@ -149,7 +170,9 @@ export async function importState(
   const { input, merge = false, force = false } = options;
   if (!merge) await assertSure("Replace everything that this agent knows?", options, terminal);
   const state = await readFile(input, "utf8");
-  return run("import", { state, merge, force }, options, terminal);
+  const outcome = await askMesh("import", { state, merge, force }, options, terminal);
+  tell(options, terminal, { ...outcome, source: input });
+  return EXIT.ok;
 }
 
 /** Data for scripts; for people the same, a line for each fact. */

@@ -23,7 +23,7 @@ export async function runServer(options: ServerCommandOptions, terminal: Termina
   if (options.json === true) terminal.json(facts(running));
   else for (const line of banner(running, settings, terminal)) terminal.out(line);
 
-  const stops = [...extras(running, settings, terminal), onHangUp(running)];
+  const stops = [...extras(running, settings, terminal), onHangUp(running, terminal)];
   await stopped;
   for (const stop of stops) stop();
   await running.close();
@@ -57,11 +57,17 @@ function extras(running: RunningServer, settings: Settings, terminal: Terminal):
   return stops;
 }
 
-/** Decisions D10: certificates are read again on SIGHUP. */
-function onHangUp({ http, mesh }: RunningServer): () => void {
+/** Decisions D10: certificates are read again on SIGHUP. One that cannot be used must not end the server. */
+function onHangUp({ http, mesh }: RunningServer, terminal: Terminal): () => void {
   const reload = () => {
-    http.reloadTls();
-    mesh?.renew();
+    for (const renew of [() => http.reloadTls(), () => mesh?.renew()]) {
+      try {
+        renew();
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        terminal.note(`the certificate in use is kept, the new one cannot be used: ${why}`);
+      }
+    }
   };
   process.on("SIGHUP", reload);
   return () => void process.removeListener("SIGHUP", reload);

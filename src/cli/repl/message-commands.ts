@@ -107,10 +107,15 @@ export async function renderEvents(session: Viewer, events: AsyncIterable<MailEv
   }
   if (last === undefined || !endsRound(last)) return EXIT.ok;
   const status = last.data.status ?? (last.event === "task_error" ? "failed" : "completed");
-  if (!session.json && status === "paused" && last.data.task_id !== undefined) {
+  if (!session.json && status === "paused" && waitsForAnswer(last) && last.data.task_id !== undefined) {
     terminal.out(terminal.colours.dim(`  answer with: task-answer ${last.data.task_id} "…"`));
   }
   return exitFor(status);
+}
+
+/** A task that an agent holds up waits for nobody's answer. */
+function waitsForAnswer({ data }: MailEvent): boolean {
+  return data.extra_data.reason === undefined;
 }
 
 export function showAnswer(session: Viewer, answer: MessageAnswer): ExitCode {

@@ -1,6 +1,6 @@
 /** MCP and A2A on the server's listener, and A2A agents as a way out (decisions H2). */
 import type { IncomingMessage } from "node:http";
-import { A2aCarrier, type A2aPeer, cardText, createA2aHttpDoor } from "../../a2a/index.js";
+import { A2aCarrier, type A2aPeer, type A2aStore, cardText, createA2aHttpDoor } from "../../a2a/index.js";
 import type { Principal } from "../../auth/index.js";
 import type { Settings } from "../../config/index.js";
 import { HttpError, type Mount, PUBLIC, type RawRoute } from "../../http/index.js";
@@ -27,9 +27,10 @@ export interface AgentDoors {
 export function openAgentDoors(
   settings: Settings,
   mailroom: Mailroom,
+  store: A2aStore,
   onError: (error: Error) => void,
 ): AgentDoors {
-  const a2a = settings.a2a.enabled ? a2aDoor(settings, mailroom) : undefined;
+  const a2a = settings.a2a.enabled ? a2aDoor(settings, mailroom, store) : undefined;
   return {
     mounts: [
       ...(settings.mcp.enabled ? [mcpMount(mailroom, onError)] : []),
@@ -45,6 +46,10 @@ function mcpMount(mailroom: Mailroom, onError: (error: Error) => void): Mount {
   return {
     path: "/mcp",
     methods: ["GET", "POST", "DELETE"],
+    headers: {
+      sent: ["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"],
+      read: ["mcp-session-id"],
+    },
     roles: ["user", "admin", "member"],
     admit: (caller) => admitToMcp(door, caller),
     handle: ({ request, response, caller, body }) => http.handle(request, response, caller, body),
@@ -61,15 +66,17 @@ function admitToMcp(door: McpDoor, caller: Principal): void {
   }
 }
 
-function a2aDoor(settings: Settings, mailroom: Mailroom) {
+function a2aDoor(settings: Settings, mailroom: Mailroom, store: A2aStore) {
   const baseUrl = (host: string | undefined) => baseUrlOf(settings, host);
   const door = createA2aHttpDoor(
     mailroom,
+    store.a2a,
     ({ headers }: IncomingMessage) => `${baseUrl(headers.host) ?? ""}${A2A_PATH}`,
   );
   const mount: Mount = {
     path: A2A_PATH,
     methods: ["POST"],
+    headers: { sent: ["a2a-version", "a2a-extensions"], read: [] },
     roles: ["user", "admin"],
     handle: (call) => door.handle(call),
     close: () => door.close(),
@@ -104,6 +111,7 @@ function baseUrlOf({ server }: Settings, host: string | undefined): string | und
 /** The way to the A2A agents of the configuration. @throws CliError when an alias cannot be one */
 export function openA2aCarrier(
   { a2a }: Settings,
+  store: A2aStore,
   env: NodeJS.ProcessEnv,
   isNameTaken: (name: string) => boolean,
 ): A2aCarrier | undefined {
@@ -120,6 +128,7 @@ export function openA2aCarrier(
     ),
     fetch: createFetch(client, { maxBytes: LARGEST_ANSWER }),
     clock: systemClock,
+    store,
     replyTimeout: ANSWER_TIME,
   });
 }

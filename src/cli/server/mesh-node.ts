@@ -76,6 +76,8 @@ function meshOptions(mesh: MeshSettings): Partial<MeshOptions> {
   return {
     ...DEFAULT_MESH_OPTIONS,
     keyPolicy: mesh.keyPolicy,
+    sealMessages: mesh.seal,
+    sealPolicy: mesh.sealPolicy,
     checkJoiners: mesh.checkJoiners,
     rateLimits: {
       ...DEFAULT_RATE_LIMITS,

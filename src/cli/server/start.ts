@@ -105,6 +105,7 @@ async function start(settings: Settings, directory: string, opened: Opened): Pro
 
   const a2a = openA2aCarrier(
     settings,
+    store,
     process.env,
     (name) =>
       name === swarm.definition.name ||
@@ -144,7 +145,7 @@ async function start(settings: Settings, directory: string, opened: Opened): Pro
   const closeMap = async () => map?.close();
   opened.add(closeMap);
 
-  const doors = openAgentDoors(settings, mailroom, (error) => logger.warn({ err: error }, "mcp"));
+  const doors = openAgentDoors(settings, mailroom, store, (error) => logger.warn({ err: error }, "mcp"));
   const { cert, key } = server.tls;
   const http = await createServer({
     mailroom,

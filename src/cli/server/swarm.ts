@@ -56,7 +56,7 @@ function withSettings(definition: SwarmDefinition, { server }: Settings): SwarmD
 }
 
 /** Providers are found in the environment; what the configuration says comes first. */
-function modelEnvironment({ proxyUrl, proxyKey, openaiKey, anthropicKey }: Settings["models"]) {
+export function modelEnvironment({ proxyUrl, proxyKey, openaiKey, anthropicKey }: Settings["models"]) {
   return {
     ...process.env,
     ...(proxyUrl !== undefined && { LITELLM_PROXY_API_BASE: proxyUrl }),

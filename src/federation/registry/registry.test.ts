@@ -209,6 +209,20 @@ describe("discovery", () => {
     client.answers.set("https://gamma.example/", { body: { ...ROOT_1_3, swarm: "gamma" } });
     await registry.register({ name: "gamma", baseUrl: "https://gamma.example", volatile: true });
     expect((await registry.proposals()).map(({ name }) => name)).toEqual(["delta"]);
+    await registry.reject("delta");
+    expect(await registry.proposals()).toEqual([]);
+    await expect(registry.accept("delta", { volatile: true })).rejects.toMatchObject({
+      code: "unknown_proposal",
+    });
+    await expect(registry.reject("delta")).rejects.toMatchObject({ code: "unknown_proposal" });
+    // What was refused may be proposed again, and it is the proposed URL that is registered.
+    await registry.propose(found);
+    expect(await registry.accept("delta", { volatile: false })).toMatchObject({
+      name: "delta",
+      authRef: null,
+      volatile: false,
+    });
+    expect(await registry.proposals()).toEqual([]);
   });
 
   it("makes nothing of what is not a list", () => {

@@ -6,7 +6,14 @@ import type { Clock, RowWrite, Store } from "../../engine/ports.js";
 import { checkSwarmName } from "../../mail/address.js";
 import { type Guard, type HttpClient, NetError } from "../../net/index.js";
 import { FederationError } from "../errors.js";
-import type { FederationReads, Proposal, ProposalPut, SwarmPut, SwarmRemove } from "../ports.js";
+import type {
+  FederationReads,
+  Proposal,
+  ProposalPut,
+  ProposalRemove,
+  SwarmPut,
+  SwarmRemove,
+} from "../ports.js";
 import { newEntry, readEntry, type SwarmEntry, writeEntry } from "./entry.js";
 import type { FileEntry } from "./file.js";
 import { readSelfDescription, type SelfDescription } from "./self-description.js";
@@ -147,7 +154,7 @@ export class SwarmRegistry {
       lastSeen: found === undefined ? null : this.#parts.clock.now(),
     };
     const write: SwarmPut | SwarmRemove = volatile ? { kind: "federation.swarm.remove", name } : putOf(entry);
-    const proposal = { kind: "federation.proposal.remove", name } as const;
+    const proposal: ProposalRemove = { kind: "federation.proposal.remove", name };
     await this.#parts.store.commit({ appends: [], rows: [write, proposal, ...rows] });
     if (literal === undefined) this.#literals.delete(name);
     else this.#literals.set(name, literal);
@@ -211,6 +218,32 @@ export class SwarmRegistry {
 
   proposals(): Promise<readonly Proposal[]> {
     return this.#parts.store.federation.proposals();
+  }
+
+  /**
+   * An admin agrees to a proposal: it is registered under the URL that was proposed.
+   * @throws FederationError `unknown_proposal`, and those of `register`
+   */
+  async accept(
+    name: string,
+    terms: Pick<SwarmRegistration, "authToken" | "volatile">,
+    rows: readonly RowWrite[] = [],
+  ): Promise<SwarmEntry> {
+    const { baseUrl } = await this.#proposal(name);
+    return this.register({ name, baseUrl, ...terms }, rows);
+  }
+
+  /** An admin does not. It may be proposed again. @throws FederationError `unknown_proposal` */
+  async reject(name: string, rows: readonly RowWrite[] = []): Promise<void> {
+    await this.#proposal(name);
+    const remove: ProposalRemove = { kind: "federation.proposal.remove", name };
+    await this.#parts.store.commit({ appends: [], rows: [remove, ...rows] });
+  }
+
+  async #proposal(name: string): Promise<Proposal> {
+    const found = (await this.proposals()).find((proposal) => proposal.name === name);
+    if (found !== undefined) return found;
+    throw new FederationError("unknown_proposal", `no swarm named '${name}' was proposed here`);
   }
 
   async #update(entry: SwarmEntry, keep: boolean): Promise<void> {

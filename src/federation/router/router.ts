@@ -87,7 +87,7 @@ export class Router implements Carrier {
         targetConcurrency: settings.attemptsPerSwarm,
         timeLimit: 2 * settings.attemptTime + 5_000,
         backoff: { base: 250, factor: 2, cap: 30_000, jitter: 0.5 },
-        // Short pauses: while a circuit is open, nobody is told that a deadline has passed.
+        // Short pauses: a swarm that is back gets its mail soon.
         circuits: new Circuits({ pause: { base: 500, factor: 2, cap: 5_000, jitter: 0.2 }, random }),
         // Whoever forgets ids must not be sent a message again that a crash may have cut off (decisions E5).
         journalAttempts: ({ target }) => !this.#dedupes(target),

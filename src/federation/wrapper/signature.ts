@@ -10,6 +10,7 @@ import {
   sign,
   verify,
 } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import type { MAILInterswarmMessage } from "../../mail/message.js";
 import { canonicalJson } from "./canonical.js";
 
@@ -87,9 +88,16 @@ function writePublicKey(key: KeyObject): string {
   return `${PREFIX}${der.subarray(SPKI_HEADER.length).toString("base64")}`;
 }
 
+/** Reading a key takes longer than checking a signature with it, and peers keep their keys. */
+const readKeys = new LRUCache<string, KeyObject>({ max: 1_000 });
+
 function readPublicKey(text: string): KeyObject | undefined {
+  const known = readKeys.get(text);
+  if (known !== undefined) return known;
   if (!text.startsWith(PREFIX)) return undefined;
   const raw = Buffer.from(text.slice(PREFIX.length), "base64");
   if (raw.length !== 32) return undefined;
-  return createPublicKey({ key: Buffer.concat([SPKI_HEADER, raw]), format: "der", type: "spki" });
+  const key = createPublicKey({ key: Buffer.concat([SPKI_HEADER, raw]), format: "der", type: "spki" });
+  readKeys.set(text, key);
+  return key;
 }

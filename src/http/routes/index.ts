@@ -3,6 +3,7 @@ import type { Route } from "../route.js";
 import { adminRoutes } from "./admin.js";
 import { docsRoutes } from "./docs.js";
 import { interswarmRoutes } from "./interswarm.js";
+import { knownSwarmRoutes } from "./known-swarms.js";
 import { messageRoutes } from "./message.js";
 import { metricsRoutes } from "./metrics.js";
 import { serverRoutes } from "./server.js";
@@ -16,6 +17,7 @@ export function allRoutes(door: Door): Route[] {
     ...messageRoutes(door),
     ...taskRoutes(door),
     ...swarmRoutes(door),
+    ...knownSwarmRoutes(door),
     ...interswarmRoutes(door),
     ...adminRoutes(door),
     ...metricsRoutes(door),

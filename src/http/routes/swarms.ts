@@ -1,4 +1,4 @@
-/** This swarm and others. */
+/** This swarm, and making others known. What admins do with those is in `known-swarms.ts`. */
 import { PROTOCOL_VERSION } from "../../mail/message.js";
 import type { Door } from "../door.js";
 import { HttpError } from "../errors.js";
@@ -68,14 +68,16 @@ function listSwarms(door: Door): Route {
     path: "/swarms",
     tag: "swarms",
     summary: "Swarms that this server knows",
-    description: "Anybody sees public ones; users and admins see all. Never a credential.",
+    description:
+      "Anybody sees public ones; users and admins see all, admins also where each token is looked up. Never a " +
+      "credential.",
     access: OPTIONAL,
     answers: { 200: { description: "The swarms.", schema: SwarmList } },
     async handle(_call, caller) {
       const role = caller?.principal.role;
-      const scope = role === "user" || role === "admin" ? "all" : "public";
+      const scope = role === "admin" ? "admin" : role === "user" ? "all" : "public";
       const { swarm } = door.mailroom;
-      const own = scope === "all" || swarm.public ? [ownListing(door)] : [];
+      const own = scope !== "public" || swarm.public ? [ownListing(door)] : [];
       const others = (await door.registry?.list(scope)) ?? [];
       const swarms = [...own, ...others.filter(({ swarm_name }) => swarm_name !== swarm.name)];
       return {

@@ -48,6 +48,10 @@ export const BreakpointCall = z
   })
   .meta({ id: "BreakpointCall", description: "A tool call that waits for a person." });
 
+export const HoldReason = z.literal("credentials").meta({
+  description: "What an agent needs before the paused task can go on; the response says how it can be given.",
+});
+
 export const TaskRecord = z
   .object({
     task_id: z.string(),
@@ -63,6 +67,7 @@ export const TaskRecord = z
     remote_swarms: z.array(z.string()),
     title: z.string().nullable(),
     error: TaskError.exactOptional(),
+    reason: HoldReason.exactOptional(),
   })
   .meta({ id: "TaskRecord", description: "Everything about a task, its events included." });
 

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { TaskId } from "../../mail/message.js";
 import { EXPECTS } from "../validation.js";
-import { BreakpointCall, Event, Status, TaskError } from "./common.js";
+import { BreakpointCall, Event, HoldReason, Status, TaskError } from "./common.js";
 
 /** Decisions D5: the types that a person may send. */
 export const PERSON_MESSAGE_TYPES = ["request", "broadcast", "interrupt"] as const;
@@ -96,6 +96,7 @@ export const MessageAnswer = z
       .array(BreakpointCall)
       .exactOptional()
       .meta({ description: "Calls that wait for a person." }),
+    reason: HoldReason.exactOptional(),
   })
   .meta({ id: "MessageAnswer", description: "What became of a message." });
 export type MessageAnswer = z.infer<typeof MessageAnswer>;

@@ -1,6 +1,7 @@
 /** The server itself and the swarms it knows. */
 import { z } from "zod";
 import { TaskId } from "../../mail/message.js";
+import { AUTH_STATES } from "../registry.js";
 
 const SwarmInfo = z.object({
   name: z.string(),
@@ -61,6 +62,17 @@ export const SwarmListing = z
     swarm_description: z.string().nullable(),
     keywords: z.array(z.string()),
     metadata: z.record(z.string(), z.unknown()).nullable(),
+    volatile: z
+      .boolean()
+      .exactOptional()
+      .meta({ description: "Forgotten at the next start. For admins, as what follows." }),
+    auth_ref: z.string().nullable().exactOptional().meta({
+      description: "Reference to the variable in which the server finds the token for it; never the token.",
+    }),
+    auth_state: z
+      .enum(AUTH_STATES)
+      .exactOptional()
+      .meta({ description: "`needs token`: the variable is not set." }),
   })
   .meta({ id: "SwarmListing" });
 
@@ -76,6 +88,40 @@ export const RegisterRequest = z
     metadata: z.record(z.string(), z.unknown()).exactOptional(),
   })
   .meta({ id: "RegisterRequest" });
+
+export const SwarmPath = z.object({
+  name: z.string().min(1).max(256).meta({ description: "The swarm's name." }),
+});
+
+export const SwarmPing = z
+  .object({
+    swarm_name: z.string(),
+    ok: z.boolean(),
+    latency: z.number().nullable().meta({ description: "Seconds; null without an answer." }),
+    status: z.string().nullable().meta({ description: "What it says about its health." }),
+    reason: z.string().nullable().meta({ description: "Why there is no good answer." }),
+  })
+  .meta({ id: "SwarmPing" });
+
+export const SwarmProposals = z
+  .object({
+    proposals: z.array(
+      z.object({
+        swarm_name: z.string(),
+        base_url: z.string(),
+        source: z.string().meta({ description: "The server that said so." }),
+        proposed_at: z.string(),
+      }),
+    ),
+  })
+  .meta({ id: "SwarmProposals" });
+
+export const AcceptRequest = z
+  .looseObject({
+    auth_token: z.string().max(8192).exactOptional(),
+    volatile: z.boolean().exactOptional().meta({ description: "Default false: it is kept." }),
+  })
+  .meta({ id: "AcceptRequest" });
 
 export const SwarmReceipt = z
   .object({ status: z.string(), swarm_name: z.string() })

@@ -1,0 +1,49 @@
+/** `mailroom server` from the benchmark's build, in a process of its own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+export interface ServerProcess {
+  readonly url: URL;
+  stop(): Promise<void>;
+}
+
+export interface ServerProcessOptions {
+  /** Words after `server --json --port 0`. */
+  readonly words: readonly string[];
+  readonly directory: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** For Node itself. */
+  readonly flags?: readonly string[];
+}
+
+export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
+  const { words, directory, env = {}, flags = [] } = options;
+  // The program reads its version from the package two folders above it.
+  copyFileSync("package.json", join(".bench", "package.json"));
+  const program = fileURLToPath(new URL("./http-server.js", import.meta.url));
+  const child = spawn(process.execPath, [...flags, program, "server", "--json", "--port", "0", ...words], {
+    cwd: directory,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const facts: unknown = JSON.parse(await firstLine(child));
+  if (typeof facts !== "object" || facts === null || !("url" in facts)) throw new Error("no server");
+  return {
+    url: new URL(String(facts.url)),
+    stop: async () => {
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
+
+function firstLine(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    child.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
+    if (child.stdout !== null) createInterface({ input: child.stdout }).once("line", resolve);
+  });
+}
