@@ -237,6 +237,17 @@ describe("MAIL to mesh", () => {
     expect(outcome.message.message.body).toBe("bob@lab says sold: pears");
   });
 
+  it("the end of our task is no message to the peer that helped with it", async () => {
+    const desk = await openHouse(alice, asking);
+    const shop = await openHouse(bob, answering);
+    const posted = await desk.mailroom.runtime.post({ role: "user", id: "ann" }, { body: "pears" });
+    await settle();
+    expect((await posted.outcome).status).toBe("completed");
+    expect(await inboxOf(bob)).toEqual(["pears"]);
+    const { tasks } = await shop.mailroom.store.tasks.list({ limit: 9 });
+    expect(tasks).toHaveLength(1);
+  });
+
   it("mail for somebody who is not there is told to the agent that sent it", async () => {
     const desk = await openHouse(alice, asking);
     const posted = await desk.mailroom.runtime.post({ role: "user", id: "ann" }, { body: "ghost stories" });

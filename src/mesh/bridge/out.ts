@@ -1,5 +1,6 @@
 /** Decisions G3. MAIL to `name@alias` is signed and delivered to that member of the mesh swarm behind the alias. */
 import type { Carriage, Carrier, OutgoingMail } from "../../engine/carrier.js";
+import { isEndingNotice } from "../../engine/deciding/interswarm.js";
 import type { RowWrite } from "../../engine/ports.js";
 import { parseAgentAddress } from "../../mail/address.js";
 import { recipientsOf } from "../../mail/render.js";
@@ -31,7 +32,7 @@ export class MeshCarrier implements Carrier {
   /** Durable with the mail itself. The id follows from the mail's, so the same mail is the same message again. */
   rows(mail: OutgoingMail): readonly RowWrite[] {
     const swarm = this.#node.byAlias(mail.swarm);
-    if (swarm === undefined) return [];
+    if (swarm === undefined || isEndingNotice(mail.message)) return [];
     return addressed(mail).flatMap(({ name, messageId }) => {
       const member = swarm.members.get(name);
       if (member === undefined || name === this.#node.id) return [];
@@ -44,6 +45,8 @@ export class MeshCarrier implements Carrier {
   }
 
   async send(mail: OutgoingMail): Promise<Carriage> {
+    // Peers contribute to no task of ours (decisions G3): to them its end would be one more message to work on.
+    if (isEndingNotice(mail.message)) return { accepted: true };
     const swarm = this.#node.byAlias(mail.swarm);
     if (swarm === undefined) return refused(`the swarm ${mail.swarm} is not known any more`);
     const targets = addressed(mail);
