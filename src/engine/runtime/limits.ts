@@ -34,6 +34,6 @@ export const DEFAULT_RUNTIME_LIMITS: RuntimeLimits = {
   turnTime: 600_000,
   actionTime: 300_000,
   resultLength: 1_000_000,
-  snapshotAfter: 1_000,
+  snapshotAfter: 5_000,
   followerBacklog: 1_000,
 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { act, ask, complete, wait } from "../../../test/kit/answers.js";
+import { act, answerOf, ask, complete, wait } from "../../../test/kit/answers.js";
 import { Puppets } from "../../../test/kit/puppets.js";
 import { action, agent, swarm } from "../../../test/kit/swarms.js";
 import { openWorld, ULLA } from "../../../test/kit/world.js";
@@ -41,6 +41,24 @@ describe("tasks in memory", () => {
     expect(turn.turn.history.map((item) => item.kind)).toEqual(["message", "answer", "result", "message"]);
     turn.answer(complete("again"));
     expect((await posted.outcome).status).toBe("completed");
+  });
+
+  it("tasks that end while others wait for a free slot leave memory too", async () => {
+    const definition = swarm([
+      agent("boss", {
+        supervisor: true,
+        entrypoint: true,
+        run: async () => answerOf([complete("done")], () => "c"),
+      }),
+    ]);
+    const limits = { restingTasks: 2, turns: 2, turnsPerInstance: 2 };
+    const world = await openWorld(definition, { limits });
+    const posted = await Promise.all(
+      Array.from({ length: 40 }, (_, task) => world.runtime.post(ULLA, { body: `${task}` })),
+    );
+    for (const { outcome } of posted) expect((await outcome).status).toBe("completed");
+    await world.settle();
+    expect(world.runtime.figures.liveTasks).toBeLessThanOrEqual(2);
   });
 
   it("what is loaded from a snapshot is what the journal says", async () => {

@@ -117,7 +117,11 @@ export class Runtime implements Core {
       isAwaited: (key) => this.waiters.has(key),
       report: this.report,
     });
-    this.#scheduler = new Scheduler(this.limits, (task) => turns.start(task));
+    this.#scheduler = new Scheduler(
+      this.limits,
+      (task) => turns.start(task),
+      (task) => this.#shelf.rest(task),
+    );
     this.#probation = new Probation(this.clock, (task) => {
       this.#scheduler.offer(task);
       this.#scheduler.pump();

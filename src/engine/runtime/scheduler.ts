@@ -22,14 +22,19 @@ export class Scheduler {
   readonly #ring = new Queue<InstanceQueue>();
   readonly #limits: SchedulerLimits;
   readonly #start: (task: LiveTask) => boolean;
+  readonly #idle: (task: LiveTask) => void;
   #running = 0;
   #pumping = false;
   #stopped = false;
 
-  /** `start` begins one turn in the task and tells whether there was one to begin. */
-  constructor(limits: SchedulerLimits, start: (task: LiveTask) => boolean) {
+  /**
+   * `start` begins one turn in the task and tells whether there was one to begin. `idle` is told of a task that left
+   * the queue without one: it may have ended while it stood there.
+   */
+  constructor(limits: SchedulerLimits, start: (task: LiveTask) => boolean, idle: (task: LiveTask) => void) {
     this.#limits = limits;
     this.#start = start;
+    this.#idle = idle;
   }
 
   get running(): number {
@@ -77,6 +82,7 @@ export class Scheduler {
         if (task === undefined) continue;
         task.queued = false;
         if (!task.lost && task.busy.size < this.#limits.turnsPerTask && this.#start(task)) this.offer(task);
+        else this.#idle(task);
         if (instance.tasks.length > 0) this.#enqueue(instance);
         else this.#forgetIfDone(instance);
       }

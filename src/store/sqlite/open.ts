@@ -27,7 +27,7 @@ export type SqliteStoreOptions = SqliteLocation & {
   readonly maxQueuedAppends?: number;
   /** Characters of journal data that may wait. Default 128 Mi. */
   readonly maxQueuedData?: number;
-  /** How many journals' last numbers are kept in memory. Default 100,000. */
+  /** How many journals' last numbers are kept in memory. Default 20,000. */
   readonly cachedJournals?: number;
   /** The rooms that have tables. Default: all that Mailroom has. */
   readonly rooms?: readonly Room[];
@@ -68,7 +68,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
     db = openDatabase(place.file, { busyTimeout: 1000 });
     configure(db, durability);
     migrate(db, rooms, now);
-    return new SqliteStore({ db, rooms, limits, cachedJournals: options.cachedJournals ?? 100_000, release });
+    return new SqliteStore({ db, rooms, limits, cachedJournals: options.cachedJournals ?? 20_000, release });
   } catch (error) {
     db?.close();
     release();
@@ -109,7 +109,7 @@ function configure(db: Database, durability: Durability): void {
   db.pragma("journal_mode = WAL");
   // Not stored in the file, and the driver's default for a WAL file that exists is NORMAL.
   db.pragma(`synchronous = ${durability === "fsync" ? "FULL" : "NORMAL"}`);
-  db.pragma("cache_size = -65536");
+  db.pragma("cache_size = -32768");
   db.pragma("temp_store = MEMORY");
   db.pragma("trusted_schema = OFF");
   // The log is written back every 4 MB: with 16 MB the throughput is the same, but each time the event loop stands
