@@ -144,8 +144,31 @@ async function tasks(server: Server, swarm: string, tokens: readonly string[]): 
   }
 }
 
+/** Requests per second of Fastify with nothing in it. */
+async function bareRequests(): Promise<number> {
+  const bare = await startServerProcess({ words: [], directory, program: "./bare-server.js" });
+  const { perSecond } = await measure({
+    url: bare.url,
+    connections: 64,
+    request: () => ({ method: "GET", path: "/health" }),
+    expected: { status: 200, contains: "healthy" },
+    warmUp: WARM_UP,
+    duration: DURATION,
+  });
+  await bare.stop();
+  return perSecond;
+}
+
 /** What HTTP alone costs: nothing is stored. */
 async function floor(server: Server): Promise<void> {
+  const bare = await bareRequests();
+  report.add({
+    store: "none",
+    durability: "none",
+    what: "bare Fastify, GET, 64 connections",
+    value: bare,
+    unit: "req/s",
+  });
   const cases: readonly { what: string; request: LoadRequest; expected: Expected }[] = [
     {
       what: "GET /health",

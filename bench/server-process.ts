@@ -17,13 +17,15 @@ export interface ServerProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** For Node itself. */
   readonly flags?: readonly string[];
+  /** Another server that says where it listens in the same words. Default: the `mailroom` command. */
+  readonly program?: string;
 }
 
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
-  const { words, directory, env = {}, flags = [] } = options;
+  const { words, directory, env = {}, flags = [], program: name = "./http-server.js" } = options;
   // The program reads its version from the package two folders above it.
   copyFileSync("package.json", join(".bench", "package.json"));
-  const program = fileURLToPath(new URL("./http-server.js", import.meta.url));
+  const program = fileURLToPath(new URL(name, import.meta.url));
   const child = spawn(process.execPath, [...flags, program, "server", "--json", "--port", "0", ...words], {
     cwd: directory,
     env: { ...process.env, ...env },

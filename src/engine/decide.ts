@@ -331,7 +331,9 @@ function lend(draft: Draft, name: string): Refusal | undefined {
   if (agent === undefined || mail === undefined) {
     return { code: "no_mail", message: `no mail is waiting for agent '${name}'` };
   }
-  const number = agent.lent?.number ?? mail.number;
+  // Earlier versions lent notices of a round that was over, which are not in the mailbox any more.
+  const lent = agent.mailbox.find(({ number }) => number === agent.lent?.number);
+  const { number } = lent ?? mail;
   draft.emit({ t: "lent", at: draft.at, agent: name, number, attempt: agent.lendings + 1 });
   return undefined;
 }

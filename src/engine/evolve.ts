@@ -390,8 +390,7 @@ function resume(state: TaskState, entry: Extract<Entry, { t: "resumed" }>): void
   for (const agent of state.agents.values()) {
     agent.errors = 0;
     agent.recoveries = 0;
-    if (agent.mailbox.some(isOfLastRound))
-      agent.mailbox = agent.mailbox.filter((mail) => !isOfLastRound(mail));
+    if (agent.mailbox.some(isOfLastRound)) dropLastRound(agent);
     if (agent.mailbox.every((mail) => isFromPerson(mail.message))) continue;
     const waiting = agent.mailbox;
     agent.mailbox = [];
@@ -403,6 +402,13 @@ function resume(state: TaskState, entry: Extract<Entry, { t: "resumed" }>): void
       enqueue(agent.mailbox, mail);
     }
   }
+}
+
+function dropLastRound(agent: AgentState): void {
+  const { lent } = agent;
+  agent.mailbox = agent.mailbox.filter((mail) => !isOfLastRound(mail));
+  // Nothing else could be lent as long as this counted as being in somebody's hands.
+  if (agent.mailbox.every(({ number }) => number !== lent?.number)) agent.lent = undefined;
 }
 
 /** That nothing happened any more, or that the steps were used up, is not true of the round that begins. */

@@ -82,7 +82,7 @@ export async function receiveMessage(
   if (await store.mesh.seen(message.swarm_id, sender, message.message_id)) {
     return { message, fate: "duplicate", standing };
   }
-  const take = (): Promise<Reception> => takeIn(core, message, verified.writes, standing);
+  const take = (): Promise<Reception> => takeIn(core, message, member, verified.writes, standing);
   const reception = await (message.type === "system" || verified.writes.length > 0
     ? core.exclusive(take)
     : take());
@@ -158,7 +158,8 @@ function judgeSeal(
         : { writes: [{ kind: "mesh.seal.put", publicKey: key.text, since: now }] };
     case "unsealed":
       if (sealPolicy === "optional") return NO_WRITES;
-      if (sealPolicy === "remember" && !view.sealingKeys.has(member.publicKey)) return NO_WRITES;
+      if (sealPolicy === "remember" && ![key.text, member.publicKey].some((one) => view.sealingKeys.has(one)))
+        return NO_WRITES;
       return refuse("INVALID_SIGNATURE", "unsealed", "the message is not sealed, as those of its sender are");
     case "broken":
       return refuse(
@@ -182,13 +183,19 @@ function takeRate({ core, senders, swarms }: ReceiverParts, message: MeshMessage
 async function takeIn(
   core: MeshCore,
   message: MeshMessage,
+  verified: Member,
   keyWrites: readonly ViewWrite[],
   standing: Standing,
 ): Promise<Reception> {
   const swarm = core.view.swarms.get(message.swarm_id);
   const senderId = message.sender.agent_id;
-  if (swarm?.members.has(senderId) !== true) {
+  const sender = swarm?.members.get(senderId);
+  if (swarm === undefined || sender === undefined) {
     return refuse("NOT_AUTHORIZED", "not_a_member", "the sender is not a member of the swarm");
+  }
+  // While its signature was verified or its endpoint asked, the sender may have got another key, or another place.
+  if (sender.publicKey !== verified.publicKey || sender.endpoint !== verified.endpoint) {
+    return refuse("INVALID_SIGNATURE", "invalid_signature", "the sender's key has changed meanwhile");
   }
   const decision: LifecycleDecision =
     message.type === "system" ? decideLifecycle(message, swarm, core.id) : { writes: [] };
@@ -206,7 +213,7 @@ async function takeIn(
   };
   const queued = toQueued(message, at);
   const writes: MeshRowWrite[] = [seen, ...keyWrites, ...decision.writes, ...introduced];
-  writes.push(...stillSealing(core, swarm, decision.writes));
+  writes.push(...stillSealing(core, swarm, keyWrites, decision.writes));
   if (!muted) writes.push({ kind: "mesh.queue.put", message: queued });
   try {
     await core.commit(writes, swarm.id);
@@ -223,12 +230,20 @@ async function takeIn(
   return { message, fate: "queued", standing };
 }
 
-/** Whoever sealed with its old key is held to it with its new one. */
-function stillSealing({ view, now }: MeshCore, swarm: Swarm, writes: readonly ViewWrite[]): ViewWrite[] {
+/** Whoever sealed with its old key is held to it with its new one, also if this very message is the first sealed one. */
+function stillSealing(
+  { view, now }: MeshCore,
+  swarm: Swarm,
+  keyWrites: readonly ViewWrite[],
+  writes: readonly ViewWrite[],
+): ViewWrite[] {
+  const seals = (key: string): boolean =>
+    view.sealingKeys.has(key) ||
+    keyWrites.some((write) => write.kind === "mesh.seal.put" && write.publicKey === key);
   return writes.flatMap((write): ViewWrite[] => {
     if (write.kind !== "mesh.member.put") return [];
     const { agentId, publicKey } = write.member;
-    const sealed = view.sealingKeys.has(swarm.members.get(agentId)?.publicKey ?? "");
+    const sealed = seals(swarm.members.get(agentId)?.publicKey ?? "");
     return sealed && !view.sealingKeys.has(publicKey)
       ? [{ kind: "mesh.seal.put", publicKey, since: now }]
       : [];

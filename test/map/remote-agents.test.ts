@@ -158,6 +158,13 @@ describe("tasks of different owners that one remote agent serves", () => {
       });
       const { conversationId } = two.meta.mail;
       await coder.call("mailroom/answer", { ...named, conversationId, calls });
+      // Said again, as by somebody who has not seen the reply, it does not reach the other task either.
+      expect(
+        (await coder.request("mailroom/answer", { ...named, conversationId, calls })).error,
+      ).toMatchObject({
+        code: -32602,
+        data: { details: { reason: "stale_attempt" } },
+      });
       const wordsOf = async (key: string) =>
         JSON.stringify((await house.mailroom.store.read(key)).map(({ data }) => data));
       expect(await wordsOf(south.key)).toContain("look south");

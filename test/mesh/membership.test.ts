@@ -2,6 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { keyPairFromSeed } from "../../src/mesh/identity/keys.js";
 import { signInvite } from "../../src/mesh/invite/token.js";
+import { rotationText } from "../../src/mesh/membership/rotation.js";
+import { signDraft } from "../../src/mesh/message/build.js";
 import { type Agent, bodyOf, Mesh } from "./harness.js";
 
 let mesh: Mesh;
@@ -684,6 +686,29 @@ describe("keys", () => {
     await mesh.settle();
     expect(bob.node.swarm(lab).members.get("alice")?.publicKey).toBe(renewed.publicKey.text);
     expect(bob.problems.map(({ code }) => code)).toContain("mesh_key_changed");
+  });
+
+  it("a key that an endpoint shows does not undo what was announced while the endpoint was asked", async () => {
+    const lab = await mesh.swarm(alice, bob);
+    const shown = keyPairFromSeed(Buffer.alloc(32, 98));
+    mesh.foreign.set("alice.example.com", async () => {
+      const proof = renewed.sign(rotationText(lab, "alice", renewed.publicKey.text)).toString("base64");
+      const content = { public_key: renewed.publicKey.text, proof };
+      const rotation = { type: "system", action: "key_rotated", agent_id: "alice", ...content };
+      expect((await bob.post("/swarm/message", system(alice, lab, rotation))).status).toBe(200);
+      const info = { agent_id: "alice", endpoint: alice.endpoint, public_key: shown.publicKey.text };
+      return { status: 200, body: JSON.stringify(info) };
+    });
+    const signer = { agentId: "alice", endpoint: alice.endpoint, pair: shown };
+    const draft = {
+      message_id: crypto.randomUUID(),
+      recipient: "bob",
+      type: "message",
+      content: "hi",
+    } as const;
+    const message = signDraft({ ...draft, swarm_id: lab }, signer, mesh.clock.now());
+    expect((await bob.post("/swarm/message", message)).status).toBe(401);
+    expect(bob.node.swarm(lab).members.get("alice")?.publicKey).toBe(renewed.publicKey.text);
   });
 
   it("[ASP-STAT-06] 63. a key older than a day is looked up in the background; another one is reported, not taken", async () => {

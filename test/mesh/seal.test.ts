@@ -124,6 +124,38 @@ describe("8.3: a sealed message", () => {
     expect(await post(again, signDraft(draft, { ...signer, seals: true }, mesh.clock.now()))).toBe(200);
   });
 
+  it("is asked of the next key, too, when nothing but the announcement of that key was sealed before", async () => {
+    const next = keyPairFromSeed(Buffer.alloc(32, 9));
+    // Joining is no message: the rotation is the first that bob hears of alice.
+    await alice.node.rotateKey(next, () => undefined);
+    await mesh.settle();
+    const draft = {
+      message_id: OTHER_ID,
+      swarm_id: lab,
+      recipient: "bob",
+      type: "message",
+      content: "hello",
+    } as const;
+    const signer = { agentId: "alice", endpoint: alice.endpoint, pair: next };
+    expect(await post(bob, signDraft(draft, signer, mesh.clock.now()))).toBe(TAKEN);
+  });
+
+  it("is asked of a key that sealed in another swarm, where the key before it is the one that is known", async () => {
+    const den = await mesh.swarm(alice, bob);
+    const next = keyPairFromSeed(Buffer.alloc(32, 9));
+    const signer = { agentId: "alice", endpoint: alice.endpoint, pair: next };
+    const draft = { message_id: ID, recipient: "bob", type: "message", content: "hello" } as const;
+    const now = () => mesh.clock.now();
+    mesh.foreign.set("alice.example.com", () => ({
+      status: 200,
+      body: JSON.stringify({ agent_id: "alice", endpoint: alice.endpoint, public_key: next.publicKey.text }),
+    }));
+    const sealed = signDraft({ ...draft, swarm_id: lab }, { ...signer, seals: true }, now());
+    expect(await post(bob, sealed)).toBe(200);
+    await mesh.pass(3_600_000);
+    expect(await post(bob, signDraft({ ...draft, swarm_id: den }, signer, now()))).toBe(TAKEN);
+  });
+
   it("is a plain message for those who do not know of seals", async () => {
     await alice.node.send({ swarmId: lab, to: "bob", content: "hello", extras });
     await mesh.settle();

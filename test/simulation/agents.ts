@@ -1,5 +1,5 @@
 /** Agents that do whatever the dice say, in their own time, and actions that keep count. */
-import type { AgentAnswer, Turn } from "../../src/engine/agent.js";
+import { type AgentAnswer, type Turn, TurnHeldError } from "../../src/engine/agent.js";
 import type { SwarmDefinition } from "../../src/engine/definition.js";
 import { isFromPerson } from "../../src/engine/state.js";
 import type { AgentToolCall } from "../../src/mail/calls.js";
@@ -92,6 +92,7 @@ export function createCast(random: Random, clock: VirtualClock): Cast {
     }
     const answer = (): AgentAnswer => {
       if (!hurried && random.chance(0.05)) throw new Error("a bad day");
+      if (!hurried && random.chance(0.05)) throw new TurnHeldError("credentials", "the key is not at hand");
       if (!hurried && random.chance(0.05)) return { text: `plain words ${calls}`, calls: [] };
       const planned = plan(turn).map((call): AgentToolCall => ({ ...call, id: `call-${++calls}` }));
       return { calls: planned };

@@ -57,6 +57,7 @@ class Simulation {
   #faults = true;
   #crashes = 0;
   #ids = 0;
+  #brought = 0;
 
   constructor(seed: number, disk: Store) {
     this.#seed = seed;
@@ -180,6 +181,8 @@ class Simulation {
       this.#try(cancelling());
     } else if (what < 0.8) {
       this.#answerBreakpoints(person, taskId);
+    } else if (what < 0.9) {
+      this.#bringKey(person);
     }
   }
 
@@ -197,6 +200,11 @@ class Simulation {
     this.#try(answering());
   }
 
+  /** What held a task up may be at hand now. */
+  #bringKey(person: InstanceId): void {
+    this.#process.runtime.setParams(person, { key: ++this.#brought });
+  }
+
   /** People make mistakes, and processes die under their hands: what was refused was not done, and that is all. */
   #try(asked: Promise<unknown>): void {
     asked.catch(() => {});
@@ -208,7 +216,9 @@ class Simulation {
       for (const row of await this.#disk.tasks.withStatus(status, undefined, 100)) {
         this.#keys.add(row.key);
         underWay = true;
-        if (status === "paused") this.#answerBreakpoints(row.instance, row.taskId);
+        if (status !== "paused") continue;
+        this.#answerBreakpoints(row.instance, row.taskId);
+        this.#bringKey(row.instance);
       }
     }
     // Turns that were under way when their task ended go on to their end.

@@ -28,12 +28,12 @@ export class LentMail {
     return all;
   }
 
-  /** @throws MapError INVALID_PARAMS when it could be either of two */
+  /** Where a conversation is named, only its message. @throws MapError INVALID_PARAMS when it could be either of two */
   byMessage(messageId: string, conversationId: unknown): Lending | undefined {
     const named = [...this.#lent].filter(({ message }) => message.id === messageId);
+    // Also if there is only one: the one that is meant may have been answered or put back meanwhile.
+    if (conversationId !== undefined) return named.find(({ key }) => key === keyOf(conversationId));
     if (named.length <= 1) return named[0];
-    const meant = named.find(({ key }) => key === keyOf(conversationId));
-    if (meant !== undefined) return meant;
     throw new MapError(
       "INVALID_PARAMS",
       `two tasks have a message ${messageId.slice(0, 100)}: name the conversation, too`,

@@ -9,6 +9,8 @@ export interface HoldsParts {
   readonly isHeld: (key: JournalKey) => Promise<boolean>;
   readonly retry: (key: JournalKey) => Promise<void>;
   readonly isOpen: () => boolean;
+  /** A task could not be tried now; it stays as it is. */
+  readonly failed: (error: unknown, key: JournalKey) => void;
 }
 
 const PAGE = 100;
@@ -38,7 +40,9 @@ export class Holds {
   /** The caller has brought something new: what was held for want of it goes on. */
   async retryAll(instance: InstanceId): Promise<void> {
     // A copy: what is held up again meanwhile is not tried twice.
-    for (const key of [...(this.#byInstance.get(instanceKey(instance)) ?? [])]) await this.#parts.retry(key);
+    for (const key of [...(this.#byInstance.get(instanceKey(instance)) ?? [])]) {
+      await this.#each(key, () => this.#parts.retry(key));
+    }
   }
 
   /** A process starts with surroundings of its own: whatever the last one held is tried once. */
@@ -48,10 +52,21 @@ export class Holds {
       const rows = await this.#parts.paused(after, PAGE);
       for (const { key } of rows) {
         if (!this.#parts.isOpen()) return;
-        if (await this.#parts.isHeld(key)) await this.#parts.retry(key);
+        await this.#each(key, async () => {
+          if (await this.#parts.isHeld(key)) await this.#parts.retry(key);
+        });
       }
       after = rows.at(-1)?.key;
       if (rows.length < PAGE) return;
+    }
+  }
+
+  /** A task that cannot be read or written keeps no other one from going on. */
+  async #each(key: JournalKey, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#parts.failed(error, key);
     }
   }
 }

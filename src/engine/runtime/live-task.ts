@@ -1,6 +1,6 @@
 /** A task in memory: its state, and what is going on in it right now. */
 
-import type { TaskFacts } from "../agent.js";
+import type { TaskFacts, Turn } from "../agent.js";
 import type { TaskStatus } from "../ports.js";
 import { comesBefore, type Mail, type TaskState } from "../state.js";
 import { instanceKey } from "./core.js";
@@ -12,6 +12,8 @@ export interface RunningTurn {
   readonly mails: readonly [Mail, ...Mail[]];
   readonly stopper: Stopper;
   readonly attempt: number;
+  /** What its instance had for it when it began. */
+  readonly params: Turn["params"];
 }
 
 export interface RunningAction {

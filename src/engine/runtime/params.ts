@@ -11,17 +11,22 @@ const NONE: Values = {};
 export class Params {
   readonly #values = new Map<string, Values>();
 
-  /** Whether there is anything among the values that was not there before. */
+  /**
+   * Whether there is anything among the values that was not there before. As long as they are the same, they stay one
+   * object, by which it is seen later whether they have changed.
+   */
   set(instance: InstanceId, values: Values): boolean {
     const key = instanceKey(instance);
     const before = this.#values.get(key) ?? NONE;
+    const entries = Object.entries(values);
+    const isNew = entries.some(([name, value]) => before[name] !== value);
     this.#values.delete(key);
-    this.#values.set(key, values);
+    this.#values.set(key, isNew || Object.keys(before).length !== entries.length ? values : before);
     if (this.#values.size > MOST) {
       const [oldest] = this.#values.keys();
       if (oldest !== undefined) this.#values.delete(oldest);
     }
-    return Object.entries(values).some(([name, value]) => before[name] !== value);
+    return isNew;
   }
 
   of(instance: InstanceId): Values {

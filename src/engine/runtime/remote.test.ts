@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ask, complete, wait } from "../../../test/kit/answers.js";
+import { answerOf, ask, complete, wait } from "../../../test/kit/answers.js";
 import { Puppets } from "../../../test/kit/puppets.js";
 import { agent, swarm } from "../../../test/kit/swarms.js";
 import { openWorld, ULLA, type World } from "../../../test/kit/world.js";
@@ -144,5 +144,36 @@ describe("remote agents", () => {
     const waiting = world.runtime.remote.next("far");
     await world.runtime.close();
     expect(await waiting).toBeUndefined();
+  });
+
+  it("what is lent is let go with the round that it was about: the next round has mail of its own", async () => {
+    const puppets = new Puppets();
+    const definition = swarm([
+      agent("far", { targets: ["ann"], supervisor: true, entrypoint: true, remote: true }),
+      agent("ann", { targets: ["far"], run: puppets.mind("ann") }),
+    ]);
+    const world = await openWorld(definition, { limits: { taskTime: 1_000 } });
+    const posted = await world.runtime.post(ULLA, { body: "go", taskId: "t", maxSteps: 1 });
+    const first = required(await world.runtime.remote.next("far"));
+    await world.runtime.remote.answer(
+      first,
+      first.message.id,
+      answerOf([ask("ann", "1")], () => "c"),
+    );
+    const notice = required(await world.runtime.remote.next("far"));
+    expect(notice.message.message.subject).toBe("::maximum_steps_reached::");
+    await world.pass(1_000);
+    expect((await posted.outcome).status).toBe("failed");
+
+    const again = await world.runtime.post(ULLA, { body: "once more", taskId: "t" });
+    const second = required(await world.runtime.remote.next("far"));
+    expect(body(second)).toBe("once more");
+    await expect(answer(world, notice, "late")).rejects.toMatchObject({ code: "stale_attempt" });
+    await world.runtime.remote.answer(
+      second,
+      second.message.id,
+      answerOf([complete("done")], () => "d"),
+    );
+    expect((await again.outcome).status).toBe("completed");
   });
 });

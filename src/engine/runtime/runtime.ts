@@ -139,6 +139,7 @@ export class Runtime implements Core {
       isHeld: async (key) => (await this.read(key, ({ held }) => held !== undefined)) === true,
       retry: (key) => this.command(key, { type: "retry" }),
       isOpen: () => this.#phase === "open",
+      failed: (error, key) => this.#notRetried(error, key),
     });
     this.#timers = new Timers(this);
     this.#quiet = new Quiet(this.clock, () => this.#shelf.tasks());
@@ -194,7 +195,7 @@ export class Runtime implements Core {
 
   /** Values for the agents and actions of an instance. Held in memory only. */
   setParams(instance: InstanceId, params: Readonly<Record<string, unknown>>): void {
-    if (this.#params.set(instance, params)) this.#unhold(this.#holds.retryAll(instance));
+    if (this.#params.set(instance, params)) void this.#holds.retryAll(instance);
   }
 
   paramsOf(instance: InstanceId): Readonly<Record<string, unknown>> {
@@ -225,16 +226,15 @@ export class Runtime implements Core {
     }
     this.#scheduler.pump();
     // Beside everything else: there may be many paused tasks, and nobody waits for these.
-    this.#unhold(this.#holds.takeUp());
+    this.#holds.takeUp().catch((error: unknown) => this.#notRetried(error));
     return recovered;
   }
 
   /** Held tasks that cannot be tried now stay as they are, and are tried the next time. */
-  #unhold(trying: Promise<void>): void {
-    trying.catch((error: unknown) => {
-      if (this.#phase === "open")
-        this.report({ code: "retry_failed", message: describe(error), cause: error });
-    });
+  #notRetried(cause: unknown, task?: JournalKey): void {
+    if (this.#phase !== "open") return;
+    const problem = { code: "retry_failed", message: describe(cause), cause };
+    this.report(task === undefined ? problem : { ...problem, task });
   }
 
   /** Puts a person's message into a task of theirs: a new one, or one that goes on. Resolves when it is durable. */
@@ -580,6 +580,8 @@ export class Runtime implements Core {
   /** A task was read from the store: what was going on in it goes on. */
   #takeUp(task: LiveTask): void {
     if (task.state.status !== "running") {
+      // After a failed commit nobody may have been told that it is held, though that is durable.
+      this.#holds.note(task.state);
       this.#actions.takeUp(task);
       // Also of a task that has ended: that it has is what some of this mail says.
       this.#deliveries.takeUp(task);

@@ -63,9 +63,10 @@ export class TurnRunner {
     const mind = this.#equipment.mind(agent);
     const equipment = this.#equipment.agent(agent);
     if (mind === undefined || equipment === undefined) return;
-    const turn: RunningTurn = { agent, mails, stopper: new Stopper(), attempt };
-    task.turns.set(agent, turn);
     const { state } = task;
+    const params = this.#core.paramsOf(state.instance);
+    const turn: RunningTurn = { agent, mails, stopper: new Stopper(), attempt, params };
+    task.turns.set(agent, turn);
     const isLast = state.lastTurn !== undefined && mails.some((mail) => mail.number === state.lastTurn);
     const toolChoice: ToolChoice = isLast ? { name: "task_complete" } : state.manual ? "auto" : "required";
     const view = new TurnView({
@@ -76,7 +77,7 @@ export class TurnRunner {
       tools: isLast ? equipment.lastTurn : equipment.tools,
       toolChoice,
       peers: equipment.peers,
-      params: this.#core.paramsOf(state.instance),
+      params,
       attempt,
       stopper: turn.stopper,
       emitDelta: (delta) => {
@@ -133,20 +134,23 @@ export class TurnRunner {
     }
     const message = describe(error);
     if (error instanceof TurnHeldError) {
-      const { reason } = error;
       this.#core.report({ code: error.code, message, task: task.key, cause: error });
-      const took = turn.mails.map((mail) => mail.number);
-      this.#finish(task, turn, {
-        type: "hold_turn",
-        agent: turn.agent,
-        took,
-        reason,
-        message: error.message,
-      });
+      this.#hold(task, turn, error);
       return;
     }
     this.#core.report({ code: "agent_error", message, task: task.key, cause: error });
     this.#fail(task, turn, "agent_error", message);
+  }
+
+  #hold(task: LiveTask, turn: RunningTurn, { reason, message }: TurnHeldError): void {
+    // The task stands still already: there is nothing to journal, and this agent is asked again when it goes on.
+    if (task.state.status !== "running") return this.#leave(task, turn);
+    const { agent, mails, params } = turn;
+    const took = mails.map((mail) => mail.number);
+    this.#finish(task, turn, { type: "hold_turn", agent, took, reason, message }, () => {
+      // What was missing may have come while the agent was looking for it, and then nobody brings it again.
+      if (this.#core.paramsOf(task.state.instance) !== params) this.#core.apply(task, { type: "retry" });
+    });
   }
 
   #stopped(task: LiveTask, turn: RunningTurn, stopped: StoppedError): void {
@@ -176,8 +180,12 @@ export class TurnRunner {
     this.#finish(task, turn, { type: "fail_turn", agent: turn.agent, took, code, message });
   }
 
-  #finish(task: LiveTask, turn: RunningTurn, command: Command): void {
-    if (!this.#core.apply(task, command, () => task.turns.delete(turn.agent))) this.#leave(task, turn);
+  #finish(task: LiveTask, turn: RunningTurn, command: Command, onCommitted?: () => void): void {
+    const applied = this.#core.apply(task, command, () => {
+      task.turns.delete(turn.agent);
+      onCommitted?.();
+    });
+    if (!applied) this.#leave(task, turn);
   }
 
   #leave(task: LiveTask, turn: RunningTurn): void {

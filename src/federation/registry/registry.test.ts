@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ScriptedClient } from "../../../test/federation/scripted-client.js";
 import { VirtualClock } from "../../../test/kit/virtual-clock.js";
+import { systemIds } from "../../library/clock.js";
 import { createGuard } from "../../net/index.js";
 import { openSqliteStore } from "../../store/index.js";
+import { Federation } from "../federation.js";
 import { generateSigningKey, readSigningKey } from "../wrapper/signature.js";
 import { discover, readSwarmList } from "./discovery.js";
 import { formatRegistryFile, parseRegistryFile, readRegistryFile, writeRegistryFile } from "./file.js";
@@ -163,6 +165,29 @@ describe("registering a swarm", () => {
     await registry.unregister("beta");
     expect((await openRegistry(store)).list()).toEqual([]);
     await expect(registry.unregister("beta")).rejects.toMatchObject({ code: "unknown_swarm" });
+  });
+
+  it("stays undone, whatever a health check finds out meanwhile", async () => {
+    const store = await openStore();
+    const registry = await openRegistry(store);
+    await registry.register(BETA);
+    await Promise.all([registry.unregister("beta"), registry.lost("beta")]);
+    expect(registry.list()).toEqual([]);
+    expect((await openRegistry(store)).list()).toEqual([]);
+  });
+
+  it("is undone in the file as well before anybody is told so: at the next start it would be read again", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "mailroom-registry-"));
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    const registryFile = join(directory, "registry.json");
+    const endpoints = { beta: { swarm_name: "beta", base_url: "https://beta.example" } };
+    await writeRegistryFile(registryFile, JSON.stringify({ endpoints }));
+    const store = await openStore();
+    const options = { store, clock, ids: systemIds, swarm: "alpha", registryFile, report: () => {} };
+    const federation = await Federation.open(options);
+    onTestFinished(() => federation.close());
+    await federation.registry.unregister("beta");
+    expect(parseRegistryFile(readFileSync(registryFile, "utf8"), "alpha")).toEqual([]);
   });
 });
 

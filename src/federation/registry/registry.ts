@@ -31,8 +31,8 @@ export interface RegistryParts {
   readonly timeLimit: number;
   /** Names that are another carrier's (decisions I). */
   readonly isNameTaken?: (name: string) => boolean;
-  /** Called after each change of what is kept. */
-  readonly changed?: () => void;
+  /** Called after each change of what is kept. Resolves when the registry file says so too. */
+  readonly changed?: () => Promise<void>;
 }
 
 export interface SwarmRegistration {
@@ -58,6 +58,8 @@ export class SwarmRegistry {
   /** Tokens that were given literally, until the process ends. */
   readonly #literals = new Map<string, string>();
   readonly #listeners = new Set<(name: string) => void>();
+  /** Being unregistered: whatever is learnt about them now must not bring them back. */
+  readonly #leaving = new Set<string>();
 
   constructor(parts: RegistryParts) {
     this.#parts = parts;
@@ -159,7 +161,7 @@ export class SwarmRegistry {
     if (literal === undefined) this.#literals.delete(name);
     else this.#literals.set(name, literal);
     this.#set(entry);
-    this.#parts.changed?.();
+    void this.#parts.changed?.();
     return entry;
   }
 
@@ -167,11 +169,17 @@ export class SwarmRegistry {
   async unregister(name: string, rows: readonly RowWrite[] = []): Promise<void> {
     if (!this.#entries.has(name)) throw unknownSwarm(name);
     const remove: SwarmRemove = { kind: "federation.swarm.remove", name };
-    await this.#parts.store.commit({ appends: [], rows: [remove, ...rows] });
+    this.#leaving.add(name);
+    try {
+      await this.#parts.store.commit({ appends: [], rows: [remove, ...rows] });
+    } finally {
+      this.#leaving.delete(name);
+    }
     this.#entries.delete(name);
     this.#literals.delete(name);
     for (const listener of this.#listeners) listener(name);
-    this.#parts.changed?.();
+    // What the file still names would be known again at the next start.
+    await this.#parts.changed?.();
   }
 
   /** The swarm was seen alive: it is active, and its description is fetched if it is not known yet. */
@@ -247,11 +255,12 @@ export class SwarmRegistry {
   }
 
   async #update(entry: SwarmEntry, keep: boolean): Promise<void> {
+    if (this.#leaving.has(entry.name)) return;
     if (keep && !entry.volatile) await this.#parts.store.commit({ appends: [], rows: [putOf(entry)] });
     if (!this.#entries.has(entry.name)) return;
     if (keep) {
       this.#set(entry);
-      this.#parts.changed?.();
+      void this.#parts.changed?.();
     } else this.#entries.set(entry.name, entry);
   }
 
