@@ -324,6 +324,27 @@ describe("a stream of a task", () => {
   });
 });
 
+it("a stream of another swarm's events ends when that swarm is unregistered", async () => {
+  const house = await openHouse({ swarm: houseSwarm("watcher", ["beta"]) });
+  await introduce(house, beta);
+  await introduce(beta, house);
+  const openStreams = async (): Promise<number> => {
+    const headers = { authorization: "Bearer admin:root" };
+    const text = await (await fetch(`${beta.url}/metrics`, { headers })).text();
+    return Number(/^mailroom_streams (\d+)$/m.exec(text)?.[1]);
+  };
+  const ann = house.mailroom.user("ann");
+  for await (const { event, data } of ann.stream("ask slow@beta: watch me")) {
+    if (event !== "interswarm_event" || data.extra_data.event !== "new_message") continue;
+    expect(await openStreams()).toBe(1);
+    await house.federation.registry.unregister("beta");
+    await until(async () => (await openStreams()) === 0 || undefined, "the end of the stream");
+    slow.release();
+    await (await ann.requireTask(data.task_id)).cancel();
+  }
+  await house.close();
+});
+
 it("[MAIL-ROUTER-01] one registry and one router serve everybody, also those who were there before a swarm was", async () => {
   const house = await openHouse({ swarm: houseSwarm("late", ["beta"]) });
   const ann = house.mailroom.user("ann");

@@ -58,7 +58,7 @@ export class StreamCopier {
   }
 
   start(): void {
-    const { bus } = this.#parts;
+    const { bus, registry } = this.#parts;
     this.#unsubscribe.push(
       bus.subscribe(WATCH_CHANNEL, (note) => {
         if (isWatchNote(note)) this.#watch(note.key, note.watching ? 1 : -1);
@@ -67,6 +67,11 @@ export class StreamCopier {
         if (!isCommitNote(note) || !this.#watched.has(note.key)) return;
         // Another swarm has just taken something over: there may be something to see.
         if (note.entries.some((entry) => entry.t === "carried" && entry.ok)) this.#follow(note.key);
+      }),
+      // A swarm that is not known any more has nothing to say about our tasks.
+      registry.onChange((swarm) => {
+        if (registry.has(swarm)) return;
+        for (const { streams } of this.#watched.values()) streams.get(swarm)?.abort();
       }),
     );
   }
