@@ -9,6 +9,11 @@ describe("what is said about errors", () => {
 
   it.each([
     [refusal(401), EXIT.refused, /token/],
+    [
+      new MailClientError({ request: "GET /x", status: 401, detail: "invalid role" }),
+      EXIT.refused,
+      /another role \(admin\)/,
+    ],
     [refusal(403), EXIT.refused, /role/],
     [refusal(503), EXIT.failure, /in 7 s/],
     [refusal(404), EXIT.failure, undefined],

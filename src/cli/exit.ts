@@ -69,16 +69,23 @@ export function explain(error: unknown): Explanation {
   return { code: code ?? "failure", message, hint: hintFor(code), exit: EXIT.failure };
 }
 
+/** What proxies answer with pages of their own, in front of any server. */
+const OF_PROXIES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
 function explainRefusal(error: MailClientError): Explanation {
-  const message = `the server refused (${error.status}): ${error.detail}`;
+  const isPage = typeof error.body === "string" && /^\s*<(!doctype|html)/i.test(error.body);
+  if (isPage && !OF_PROXIES.has(error.status)) {
+    return {
+      code: "bad_answer",
+      message: `this does not look like a MAIL server: it answered with a web page (${error.status})`,
+      hint: "check the URL",
+      exit: EXIT.unreachable,
+    };
+  }
+  const message = `the server refused (${error.status}): ${isPage ? "it gave a web page instead of a reason" : error.detail}`;
   switch (error.status) {
     case 401:
-      return {
-        code: error.code,
-        message,
-        hint: "give a token with --token or MAILROOM_TOKEN; 'mailroom token create' makes one",
-        exit: EXIT.refused,
-      };
+      return { code: error.code, message, hint: tokenHint(error), exit: EXIT.refused };
     case 403:
       return { code: error.code, message, hint: "use a token of another role", exit: EXIT.refused };
     case 429:
@@ -89,6 +96,13 @@ function explainRefusal(error: MailClientError): Explanation {
     default:
       return { code: error.code, message, exit: EXIT.failure };
   }
+}
+
+/** On routes of the protocol a token of the wrong role is a 401 too; servers of the reference give no code. */
+function tokenHint({ code, detail }: MailClientError): string {
+  return code === "invalid_role" || (code === "http_401" && detail === "invalid role")
+    ? "this needs a token of another role (admin): 'mailroom token create --role admin --id NAME' makes one"
+    : "give a token with --token or MAILROOM_TOKEN; 'mailroom token create' makes one";
 }
 
 function codeOf(error: unknown): string | undefined {

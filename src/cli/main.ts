@@ -23,12 +23,20 @@ export async function main(
     return EXIT.ok;
   }
   try {
-    await program.parseAsync(clientFlagsFirst(modernFlags(argv)), { from: "user" });
+    await program.parseAsync(clientFlagsFirst(modernFlags(versionAsWord(argv))), { from: "user" });
     return exit;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     return report(error, argv, terminal);
   }
+}
+
+/** `mailroom --version` is `mailroom version`. After a command the flag would be the command's own. */
+function versionAsWord(argv: readonly string[]): string[] {
+  const command = argv.findIndex((word) => !word.startsWith("-"));
+  return argv.map((word, index) =>
+    word === "--version" && (command === -1 || index < command) ? "version" : word,
+  );
 }
 
 /** No stack traces, unless somebody asked for them. */
@@ -49,6 +57,7 @@ function createProgram(terminal: Terminal, done: (code: ExitCode) => void): Comm
   const program = new Command("mailroom")
     .description("Durable mail for software agents.")
     .option("--debug", "show stack traces")
+    .option("--version", "the same as the command 'version'")
     .addHelpText("after", EXIT_HELP)
     .enablePositionalOptions()
     .showHelpAfterError("(add --help for the ways to write it)")

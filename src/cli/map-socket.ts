@@ -15,12 +15,11 @@ export interface MapOptions extends PlaceOptions {
   readonly as?: string;
 }
 
-export interface MapWay {
-  /** Where no server runs. */
-  readonly url: string | undefined;
-  readonly settings: Settings;
-  open(): WebSocket;
-}
+/** To a server, or to a data directory on which none runs. */
+export type MapWay = { readonly settings: Settings } & (
+  | { readonly url: string; open(): WebSocket }
+  | { readonly url: undefined; readonly data: string }
+);
 
 export async function wayToMap(options: MapOptions, terminal: Terminal): Promise<MapWay> {
   const directory = process.cwd();
@@ -33,17 +32,15 @@ export async function wayToMap(options: MapOptions, terminal: Terminal): Promise
   const server = await reachLocalServer(data);
   await server?.close();
   const path = server === undefined ? undefined : controlPath(data);
-  return way(path === undefined ? undefined : `ws+unix:${path}:/map`, options.as, settings);
+  if (path === undefined) return { url: undefined, data, settings };
+  return way(`ws+unix:${path}:/map`, options.as, settings);
 }
 
-function way(url: string | undefined, bearer: string | undefined, settings: Settings): MapWay {
+function way(url: string, bearer: string | undefined, settings: Settings): MapWay {
   return {
     url,
     settings,
     open: () =>
-      new WebSocket(
-        url ?? "",
-        bearer === undefined ? {} : { headers: { authorization: `Bearer ${bearer}` } },
-      ),
+      new WebSocket(url, bearer === undefined ? {} : { headers: { authorization: `Bearer ${bearer}` } }),
   };
 }

@@ -32,6 +32,19 @@ function message(id: string, type: string, to: readonly string[], subject: strin
 }
 
 describe("the renderer", () => {
+  it("shows mail to another swarm when it has left, or why it could not", () => {
+    const render = createRenderer(plain);
+    const args = { target: "librarian@beta", subject: "Book", body: "When?" };
+    const call = event("tool_call", { caller: "desk", tool_name: "send_request", tool_args: args });
+    const letter = 'desk → librarian@beta  request  "Book"  When?';
+    expect(render(call)).toEqual([]);
+    expect(render(event("interswarm_message_sent", { swarm: "beta" }))).toEqual([letter]);
+    expect(render(event("interswarm_message_sent", { swarm: "beta" }))).toEqual([]);
+    render(call);
+    const failed = event("interswarm_message_error", { swarm: "beta" }, { description: "it is away" });
+    expect(render(failed)).toEqual([letter, "  error it is away"]);
+  });
+
   it("shows who wrote what to whom on one line that fits", () => {
     const lines = createRenderer(plain)(
       message("1", "request", ["weather"], "Forecast", `${"long ".repeat(40)}end`),

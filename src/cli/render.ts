@@ -30,6 +30,8 @@ export function createRenderer(options: RenderOptions): Renderer {
   const { colours, columns, verbose = false } = options;
   const { dim, cyan, yellow, red, green, bold } = colours;
   const argumentsOf = new Map<string, string>();
+  /** By swarm: mail on its way there, of which no event tells but the call that sent it. */
+  const leaving = new Map<string, string[][]>();
   let lastMessage: string | undefined;
 
   return (event) => {
@@ -52,10 +54,14 @@ export function createRenderer(options: RenderOptions): Renderer {
       case "agent_error":
         return [`  ${red("error")} ${shorten(data.description ?? "", 8)}`];
       case "interswarm_message_sent":
+        return left(textOf(extra.swarm)) ?? (verbose ? [`  ${dim(harmless(data.description ?? ""))}`] : []);
       case "interswarm_message_received":
         return verbose ? [`  ${dim(harmless(data.description ?? event.event))}`] : [];
       case "interswarm_message_error":
-        return [`  ${red("error")} ${shorten(data.description ?? "", 8)}`];
+        return [
+          ...(left(textOf(extra.swarm)) ?? []),
+          `  ${red("error")} ${shorten(data.description ?? "", 8)}`,
+        ];
       case "task_complete":
       case "task_error":
         return ending(event);
@@ -78,14 +84,35 @@ export function createRenderer(options: RenderOptions): Renderer {
     lastMessage = id;
     // It only wakes an agent whose results were shown a line above.
     if (!verbose && payload.subject === SYSTEM_SUBJECTS.actionComplete) return [];
-    const from = addressOf(payload.sender);
-    const to = recipientsOf(payload);
-    const subject = textOf(payload.subject);
+    return letter(addressOf(payload.sender), recipientsOf(payload), type, payload);
+  }
+
+  function letter(
+    from: string,
+    to: string,
+    type: string,
+    content: { readonly subject?: unknown; readonly body?: unknown },
+  ): string[] {
+    const subject = textOf(content.subject);
     const head = `${from} → ${to}  ${type}  "${subject}"`;
     const painted = `${bold(from)} ${dim("→")} ${bold(to)}  ${dim(type)}  ${yellow(`"${subject}"`)}`;
-    const body = textOf(payload.body);
+    const body = textOf(content.body);
     if (verbose) return [painted, ...indent(body)];
     return [`${painted}  ${shorten(body, head.length + 2)}`.trimEnd()];
+  }
+
+  function noteLeaving(caller: string, name: string, given: unknown): void {
+    const type = /^send_(request|response|interrupt)$/.exec(name)?.[1];
+    const args = objectOf(given);
+    const to = textOf(args.target);
+    const at = to.indexOf("@");
+    if (type === undefined || at < 0) return;
+    const swarm = to.slice(at + 1);
+    leaving.set(swarm, [...(leaving.get(swarm) ?? []), letter(caller, to, type, args)]);
+  }
+
+  function left(swarm: string): string[] | undefined {
+    return leaving.get(swarm)?.shift();
   }
 
   function toolCall(extra: Readonly<Record<string, unknown>>): string[] {
@@ -93,6 +120,7 @@ export function createRenderer(options: RenderOptions): Renderer {
     const given = brief(extra.tool_args);
     const id = textOf(extra.tool_call_id);
     if (id !== "") argumentsOf.set(id, given);
+    noteLeaving(textOf(extra.caller), name, extra.tool_args);
     const said = textOf(extra.preamble);
     const lines = said === "" ? [] : [dim(`  ${textOf(extra.caller)}: ${shorten(said, 6)}`)];
     if (!verbose || SHOWN_OTHERWISE.has(name)) return lines;

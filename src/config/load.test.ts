@@ -258,6 +258,7 @@ describe("secrets", () => {
     expect(config.settings.auth.jwt.secret).toBe("open sesame");
     expect(config.settings.client.token).toBe("mr_sesame");
     expect(explained(config, "auth.jwt.secret")).toBe("******** (./mail.toml:2)");
+    expect(explained(config, "a2a.agents")).toBe("none (default)");
     expect(JSON.stringify(config.rows) + JSON.stringify(explainConfig(config))).not.toContain("sesame");
     const wrong = problemsOf(() => load({ env: { MAILROOM_TOKEN: "sesame" }, flags: { token: 5 } }));
     expect(wrong).toHaveLength(1);

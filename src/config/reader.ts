@@ -72,12 +72,14 @@ export class SettingsReader implements Section {
     this.aliases.push(...(spec.aliases ?? []).map((alias) => this.#prefix + alias));
     const given = this.#fromFlags(spec) ?? this.#fromEnvironment(env, spec) ?? this.#fromFile(key, spec);
     const value = given === undefined ? fallback : (this.#parse(key, spec, given) ?? fallback);
-    const show = (shown: T | undefined) => (shown === undefined ? undefined : spec.kind.show(shown));
+    const show = (one: T | undefined) => (one === undefined ? undefined : spec.kind.show(one));
+    const shown = show(value);
     this.rows.push({
       key,
       doc: spec.doc,
       kind: spec.kind.brief,
-      value: spec.secret === true && value !== undefined ? MASK : show(value),
+      // A default stands in the documentation: it is no secret, and it tells that nothing was set.
+      value: spec.secret === true && shown !== show(fallback) ? MASK : shown,
       default: spec.otherwise ?? show(fallback),
       source: given?.source ?? { from: "default" },
       secret: spec.secret === true,

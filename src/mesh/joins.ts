@@ -8,7 +8,7 @@ import { parsePublicKey } from "./identity/keys.js";
 import { checkInviteTime, readInvite } from "./invite/token.js";
 import { parseInviteUrl } from "./invite/url.js";
 import { decideJoin, type JoinDecision, type JoinRequest } from "./membership/join.js";
-import { announceJoin, recordOf } from "./membership/operations.js";
+import { announceJoin } from "./membership/operations.js";
 import { decideSync } from "./membership/sync.js";
 import type { Member, Swarm, SwarmRecord } from "./membership/types.js";
 import { isUuid } from "./message/check.js";
@@ -174,20 +174,30 @@ async function checkJoiner(
 
 export interface JoinedSwarm {
   readonly swarm: SwarmRecord;
-  readonly members: readonly Member[];
   readonly token: string;
+  /** Whether this agent was in before, as far as it knew. */
+  readonly wasMember: boolean;
 }
+
+/** @throws MeshError when the operator's choice cannot be used. */
+export type AliasChoice = (swarmId: string, name: string) => string;
 
 /**
  * Joins by an invite URL. What the master answers is checked against the invite, and the invite, now that the
  * master's key is known, against its signature; if anything does not fit, nothing is kept.
  * @throws MeshError
  */
-export async function joinSwarm(core: MeshCore, inviteUrl: string, alias: string): Promise<JoinedSwarm> {
+export async function joinSwarm(
+  core: MeshCore,
+  inviteUrl: string,
+  chooseAlias: AliasChoice,
+): Promise<JoinedSwarm> {
   const { token, invite } = parseInviteUrl(inviteUrl);
   const { claims } = invite;
   const expired = checkInviteTime(claims, core.now);
   if (expired !== undefined) throw new MeshError("invalid_invite", expired.message);
+  // An alias that cannot be used is refused before the master admits anybody. The name is not known yet.
+  chooseAlias(claims.swarmId, "");
   core.joining.add(claims.swarmId);
   try {
     const answer = await askToJoin(core, claims.endpoint, claims.master, claims.swarmId, token);
@@ -210,26 +220,28 @@ export async function joinSwarm(core: MeshCore, inviteUrl: string, alias: string
         "the answer does not list this agent with its key: nothing was kept",
       );
     }
-    const swarm: SwarmRecord = {
-      id: claims.swarmId,
-      name: list.name,
-      master: claims.master,
-      joinedAt: core.now,
-      settings: list.settings ?? { allowMemberInvite: false, requireApproval: false },
-      alias,
-    };
-    await core.exclusive(() => core.commit(recordWrites(core, swarm, list.members), swarm.id));
-    return { swarm, members: list.members, token };
+    return await core.exclusive(async () => {
+      const known = core.view.swarms.get(claims.swarmId);
+      const swarm: SwarmRecord = {
+        id: claims.swarmId,
+        name: list.name,
+        master: claims.master,
+        joinedAt: known?.joinedAt ?? core.now,
+        settings: known?.settings ?? list.settings ?? { allowMemberInvite: false, requireApproval: false },
+        alias: chooseAlias(claims.swarmId, list.name),
+      };
+      const wasMember = known?.members.has(core.id) === true;
+      await core.commit(recordWrites(swarm, list.members), swarm.id);
+      return { swarm, token, wasMember };
+    });
   } finally {
     core.joining.delete(claims.swarmId);
   }
 }
 
-function recordWrites(core: MeshCore, swarm: SwarmRecord, members: readonly Member[]): ViewWrite[] {
-  const known = core.view.swarms.get(swarm.id);
-  const record = known === undefined ? swarm : { ...recordOf(known), master: swarm.master, name: swarm.name };
+function recordWrites(swarm: SwarmRecord, members: readonly Member[]): ViewWrite[] {
   return [
-    { kind: "mesh.swarm.put", swarm: record },
+    { kind: "mesh.swarm.put", swarm },
     ...members.map((member): ViewWrite => ({ kind: "mesh.member.put", swarmId: swarm.id, member })),
   ];
 }

@@ -186,12 +186,18 @@ export class MeshNode {
     return revokeInvite(this.core, swarmId, keyOrUrl);
   }
 
-  async join(inviteUrl: string, options: { alias?: string } = {}): Promise<Swarm> {
-    const alias = this.#alias("swarm", options.alias);
-    const { swarm, token } = await joinSwarm(this.core, inviteUrl, alias);
+  /** Who is in already stays in, under the alias that the swarm has here, unless another is asked for. */
+  async join(
+    inviteUrl: string,
+    options: { alias?: string } = {},
+  ): Promise<{ readonly swarm: Swarm; readonly wasMember: boolean }> {
+    const { swarm, token, wasMember } = await joinSwarm(this.core, inviteUrl, (swarmId, name) => {
+      const current = this.core.view.swarms.get(swarmId)?.alias;
+      const keeps = current !== undefined && (options.alias ?? current) === current;
+      return keeps ? current : this.#alias(name, options.alias);
+    });
     this.#parts.inviteFiles.keep(swarm.id, token);
-    if (options.alias === undefined) await this.setAlias(swarm.id, this.#alias(swarm.name, undefined));
-    return this.swarm(swarm.id);
+    return { swarm: this.swarm(swarm.id), wasMember };
   }
 
   async setAlias(swarmId: string, alias: string): Promise<void> {

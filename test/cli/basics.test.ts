@@ -52,9 +52,12 @@ describe("mailroom", { timeout: 180_000 }, () => {
 
   it("tells its version and the protocol's", async () => {
     await using here = await folder();
-    const { stdout } = await run(["version", "--json"], { cwd: here.path });
     const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
-    expect(JSON.parse(stdout)).toMatchObject({ mailroom: version, protocol: "1.2" });
+    for (const word of ["version", "--version"]) {
+      const { stdout } = await run([word, "--json"], { cwd: here.path });
+      expect(JSON.parse(stdout)).toMatchObject({ mailroom: version, protocol: "1.2" });
+      expect((await run([word], { cwd: here.path })).stdout).toContain(`mailroom ${version} (MAIL 1.2`);
+    }
   });
 
   it("has every flag of the table of settings, old spellings included", async () => {

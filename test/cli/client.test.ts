@@ -1,7 +1,8 @@
 /** The client's commands, one at a time and at the prompt. */
 import { readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { ASKING_SWARM } from "./breakpoint-swarm.js";
 import { type Folder, folder, run, type Started, serve } from "./cli.js";
 
@@ -40,6 +41,13 @@ describe("one command", { timeout: 180_000 }, () => {
     );
   });
 
+  it("a text needs no quotes, wherever the flags stand", async () => {
+    for (const name of ["message", "message-stream"]) {
+      const { stdout } = await client([name, "hello", "-s", "Greeting", "out", "there"]);
+      expect(stdout).toContain("You said: hello out there\n");
+    }
+  });
+
   it("message-stream prints one event per line", async () => {
     const { stdout } = await client(["ms", "hello", "--json"]);
     const events = stdout
@@ -76,7 +84,8 @@ describe("one command", { timeout: 180_000 }, () => {
   it.each([
     [["mesage", "hi"], "did you mean 'message'?"],
     [["message"], "usage: message BODY"],
-    [["message", "two", "words"], "put quotes around texts"],
+    [["message-interswarm", "two", "words", "ann@beta", "token"], "put quotes around texts"],
+    [["hello", "there"], 'to say it to the swarm: message "…"'],
     [["message", "hi", "-k", "nonsense"], "is not a JSON object"],
     [["message", "hi", "-t", "letter"], "none of request, broadcast, interrupt"],
     [["message", "hi", "--colour"], "--colour"],
@@ -84,6 +93,32 @@ describe("one command", { timeout: 180_000 }, () => {
     const { code, stderr } = await client(words);
     expect(code).toBe(2);
     expect(stderr).toContain(reason);
+  });
+
+  it("a token of the wrong role: says that the role is what is wrong", async () => {
+    const { code, stderr } = await client(["--token", "user:ann", "swarm-dump"]);
+    expect(code).toBe(4);
+    expect(stderr).toContain("needs a token of another role (admin)");
+    expect(stderr).not.toContain("give a token");
+  });
+
+  it("a server of another kind: says so, and does not show its pages", async () => {
+    const page = "<!DOCTYPE html>\n<html><body>Nothing here</body></html>";
+    const other = createServer((_, response) => {
+      response.writeHead(404, { "content-type": "text/html" }).end(page);
+    });
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void other.close());
+    const address = other.address();
+    if (address === null || typeof address === "string") throw new Error("no port");
+    for (const words of [[], ["message", "hi"]]) {
+      const { code, stdout, stderr } = await run(["client", `http://127.0.0.1:${address.port}`, ...words], {
+        cwd: here.path,
+      });
+      expect(code).toBe(3);
+      expect(stderr).toContain("this does not look like a MAIL server");
+      expect(stdout + stderr).not.toContain("<");
+    }
   });
 
   it("errors are data too with --json", async () => {
@@ -113,7 +148,9 @@ describe("the prompt", { timeout: 180_000 }, () => {
       "whoami",
       'message "never closed',
       "nonsense",
+      "hello there",
       'm "hello" --task-id t-repl',
+      "message hello to all of you",
       "tg t-repl",
       "login user:ann",
       "me",
@@ -126,10 +163,13 @@ describe("the prompt", { timeout: 180_000 }, () => {
     expect(code).toBe(0);
     expect(stdout).toContain("user:dev");
     expect(stdout).toContain("You said: hello");
+    expect(stdout).toContain("You said: hello to all of you");
     expect(stdout).toContain("task t-repl  completed  user:dev@asking");
     expect(stdout).toContain("you are user:ann\nuser:ann\nno tasks\n");
     expect(stdout).toContain("message BODY");
+    expect(stderr).toMatch(/^swarm asking at .*'message TEXT'.*'help'/);
     expect(stderr).toContain("left open");
+    expect(stderr).toContain('to say it to the swarm: message "…"');
     expect(stderr).toContain("there is no command 'nonsense'");
     const history = await readFile(join(here.path, ".mailroom_history"), "utf8").catch(() => "");
     expect(history).not.toContain("login");

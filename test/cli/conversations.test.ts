@@ -42,9 +42,16 @@ describe("conversations on the command line", { timeout: 180_000 }, () => {
     ).toMatchObject({
       conversations: expect.not.arrayContaining([expect.objectContaining({ id: task.id })]),
     });
-    const refused = await run(["conversations", "show", task.id, ...elsewhere], { cwd });
-    expect(refused.code).not.toBe(0);
-    expect(refused.stderr).toContain("10000");
+    // One that is not for the caller to see is as one that does not exist.
+    for (const words of [
+      ["show", task.id, ...elsewhere],
+      ["show", "nope"],
+    ]) {
+      const unknown = await run(["conversations", ...words], { cwd });
+      expect(unknown.code).toBe(1);
+      expect(unknown.stderr).toContain(`there is no conversation '${words[1]}'`);
+      expect(unknown.stderr).not.toContain("10000");
+    }
   });
 
   it("serves the data directory itself when no server does", async () => {
@@ -56,7 +63,9 @@ describe("conversations on the command line", { timeout: 180_000 }, () => {
       lines: 2,
     });
     const none = await run(["conversations", "list"], { cwd });
-    expect(none.code).not.toBe(0);
-    expect(none.stderr).toContain("no server runs");
+    expect(none.code).toBe(3);
+    expect(none.stderr).toContain(`no server runs on ${join(cwd, ".mailroom", "demo")}`);
+    const nowhere = await run(["conversations", "list", "--url", "http://127.0.0.1:9"], { cwd });
+    expect(nowhere.code).toBe(3);
   });
 });

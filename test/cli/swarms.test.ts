@@ -48,6 +48,7 @@ describe("mailroom swarms", { timeout: 180_000 }, () => {
 
     const none = await words("list");
     expect(none).toMatchObject({ code: 0, stdout: "", stderr: expect.stringContaining("swarms add") });
+    expect(await words("ping")).toEqual(none);
 
     const beta = await swarm("beta", cwd, { SWARM_AUTH_TOKEN_ALPHA: "agent:beta" });
     expect(await words("add", "beta", beta.url, "--token-env", "BETA_TOKEN")).toMatchObject({

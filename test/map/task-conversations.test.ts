@@ -213,6 +213,7 @@ interface Entry {
   readonly name?: string;
   readonly content?: string;
   readonly breakpoint?: true;
+  readonly to?: readonly string[];
   readonly message?: {
     readonly msg_type: string;
     readonly message: {
@@ -229,7 +230,9 @@ async function journal(key: string): Promise<Entry[]> {
 
 /** What a reader of the journal would say that was said and done: who, and what; and whether it is internal. */
 function saidAndDone(entries: readonly Entry[]): unknown[] {
-  return entries.flatMap(({ t, message, name, content, breakpoint }): unknown[] => {
+  return entries.flatMap(({ t, message, name, content, breakpoint, to }): unknown[] => {
+    // Other swarms hear of the end in the words of the ending itself.
+    if (t === "sent" && to?.length === 0 && message?.message.subject.startsWith("::task_")) return [];
     if (message !== undefined && ["sent", "paused", "completed", "failed", "cancelled"].includes(t)) {
       const { sender, body, subject } = message.message;
       const { address_type: type, address } = sender;

@@ -2,7 +2,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Folder, folder } from "../cli/cli.js";
+import { type Folder, folder, run } from "../cli/cli.js";
 import { meshCommand } from "./command.js";
 
 let place: Folder;
@@ -99,6 +99,20 @@ describe("mesh status and config", () => {
     expect(await ask("config", "--swarm", "lab")).toMatchObject({
       resolved_swarm_id: swarm_id,
       resolved_via: "--swarm",
+    });
+  });
+});
+
+describe("mesh send", () => {
+  it("says which flag is missing when there is nothing to send", async () => {
+    await init();
+    await ask("create", "--name", "Lab");
+    const send = (...words: string[]) =>
+      run(["mesh", "send", "--data", place.path, ...words], { cwd: place.path, input: "" });
+    expect(await send()).toMatchObject({ code: 2, stderr: expect.stringContaining("--message is missing") });
+    expect(await send("--message", "")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--message is empty"),
     });
   });
 });

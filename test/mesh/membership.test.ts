@@ -101,6 +101,32 @@ describe("joining", () => {
     expect(membersAt(bob, lab)).toEqual(["alice", "bob", "carol"]);
   });
 
+  it("again changes nothing here: the swarm keeps its alias, unless another is asked for", async () => {
+    const lab = await mesh.swarm(alice);
+    const invite = await alice.node.invite(lab);
+    expect(await bob.node.join(invite)).toMatchObject({ wasMember: false, swarm: { alias: "lab" } });
+    const { joinedAt } = bob.node.swarm(lab);
+    await mesh.pass(60_000);
+    for (const url of [invite, await alice.node.invite(lab)])
+      expect(await bob.node.join(url)).toMatchObject({ wasMember: true, swarm: { alias: "lab", joinedAt } });
+    expect(await bob.node.join(invite, { alias: "den" })).toMatchObject({ swarm: { alias: "den" } });
+    expect(await bob.node.join(invite, { alias: "den" })).toMatchObject({ swarm: { alias: "den" } });
+    // The name that the operator chose stays, too.
+    expect(await bob.node.join(invite)).toMatchObject({ wasMember: true, swarm: { alias: "den" } });
+    expect(membersAt(bob, lab)).toEqual(["alice", "bob"]);
+  });
+
+  it("under an alias that another swarm has is refused before the master is asked", async () => {
+    await bob.node.create("Lab");
+    const lab = await mesh.swarm(alice);
+    const invite = await alice.node.invite(lab);
+    await expect(bob.node.join(invite, { alias: "lab" })).rejects.toMatchObject({ code: "alias_taken" });
+    expect(membersAt(alice, lab)).toEqual(["alice"]);
+    await bob.node.join(invite);
+    await expect(bob.node.join(invite, { alias: "lab" })).rejects.toMatchObject({ code: "alias_taken" });
+    expect(bob.node.swarm(lab).alias).toBe("lab-2");
+  });
+
   it("[ASP-OPER-03] 42. a single-use invite admits one of twenty who come at once (8.11)", async () => {
     const { id } = await alice.node.create("Lab");
     const token = tokenOf(await alice.node.invite(id, { maxUses: 1 }));

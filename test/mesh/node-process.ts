@@ -56,7 +56,7 @@ const commands: Record<string, (...args: string[]) => unknown> = {
   create: async (swarmName = "") => (await node.create(swarmName)).id,
   invite: (swarmId = "", maxUses = "") =>
     node.invite(swarmId, maxUses === "" ? {} : { maxUses: Number(maxUses) }),
-  join: async (url = "") => (await node.join(url)).id,
+  join: async (url = "") => (await node.join(url)).swarm.id,
   leave: (swarmId = "") => node.leave(swarmId),
   kick: (swarmId = "", agentId = "") => node.kick(swarmId, agentId),
   transfer: (swarmId = "", agentId = "") => node.transfer(swarmId, agentId),

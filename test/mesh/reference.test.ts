@@ -100,7 +100,7 @@ describe("49. a reference agent in a swarm of ours", () => {
 describe("49. agents of ours in a swarm of the reference", () => {
   it("join, learn of each other, talk, are kicked and leave", async () => {
     const lab = remy.create("Lab Swarm");
-    expect((await alice.node.join(remy.invite(lab))).name).toBe("Lab Swarm");
+    expect((await alice.node.join(remy.invite(lab))).swarm.name).toBe("Lab Swarm");
     // The announcement has neither headers nor a key: alice asks bob for it.
     await bob.node.join(remy.invite(lab));
     await mesh.settle();

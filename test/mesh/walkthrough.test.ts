@@ -1,7 +1,7 @@
 /** docs/mesh.md, pasted: three servers by the real command line, over real TLS. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { chmod, writeFile } from "node:fs/promises";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { entry, type Folder, folder } from "../cli/cli.js";
@@ -28,7 +28,7 @@ function moved(block: string): string {
 function shell(script: string): Promise<{ code: number | null; out: string; errors: string }> {
   const child = spawn("sh", ["-e", "-c", script], {
     cwd: place.path,
-    env: { PATH: `${path}:${process.env.PATH}`, HOME: place.path },
+    env: { PATH: process.env.PATH, HOME: place.path },
   });
   let out = "";
   let errors = "";
@@ -47,13 +47,13 @@ const mesh = (command: string) =>
 const json = async (command: string) => JSON.parse((await mesh(at(command))).out);
 const code = async (command: string) => (await mesh(at(command))).code;
 /** Directories and files are in the place of the walkthrough. */
-const at = (command: string) => command.replace(/\.\//gu, `${place.path}/`);
+const at = (command: string) => command.replace(/\.\//gu, `${place.path}/.mailroom/`);
 
 beforeAll(async () => {
   place = await folder();
-  path = join(place.path, "bin");
+  path = join(place.path, "node_modules", ".bin");
   for (const port of ["8001", "8002", "8003", "8441", "8442", "8443"]) ports.set(port, await freePort());
-  await shell("mkdir bin");
+  await mkdir(path, { recursive: true });
   const program = join(path, "mailroom");
   await writeFile(program, `#!/bin/sh\nexec "${process.execPath}" "${await entry()}" "$@"\n`);
   await chmod(program, 0o755);
@@ -81,7 +81,8 @@ describe("the walkthrough of docs/mesh.md", () => {
         .trim()
         .split("\n")
         .map(async (line) => {
-          const [, ...args] = line.split(" ");
+          // Without npx between, which would not pass on how the server is ended.
+          const [, , ...args] = line.split(" ");
           const server = spawn(join(path, "mailroom"), [...args, "--json"], {
             cwd: place.path,
             env: { PATH: process.env.PATH, HOME: place.path },
@@ -139,6 +140,10 @@ describe("the walkthrough of docs/mesh.md", () => {
     expect(await code("reject --data ./bob --swarm den --agent alice")).toBe(0);
     expect(await code("approve --data ./bob --swarm den --agent carol")).toBe(0);
     expect(await json(`join --data ./carol --token '${invite_token}'`)).toMatchObject({ status: "joined" });
+    expect(await json(`join --data ./carol --token '${invite_token}'`)).toMatchObject({
+      status: "already_member",
+      alias: "den",
+    });
     expect(await code(`join --data ./alice --token '${invite_token}'`)).toBe(4);
     const [{ invites }] = (await json("list --data ./bob --swarm den")).swarms;
     expect(await code(`revoke --data ./bob --swarm den --invite ${invites[0].key}`)).toBe(0);

@@ -52,7 +52,7 @@ async function runOnce(
 ): Promise<ExitCode> {
   const { signal, release } = interruptible();
   try {
-    return await runCommand(findCommand(name), rest, { ...common, signal });
+    return await runCommand(findCommand(name, rest), rest, { ...common, signal });
   } finally {
     release();
   }
@@ -66,7 +66,9 @@ async function greet(
 ): Promise<Caller | undefined> {
   const info = await client.ping();
   const swarm = typeof info.swarm === "string" ? info.swarm : info.swarm?.name;
-  terminal.note(`swarm ${harmless(swarm ?? "?")} at ${client.url}; 'help' lists the commands`);
+  terminal.note(
+    `swarm ${harmless(swarm ?? "?")} at ${client.url}; 'message TEXT' asks it something, 'help' lists the commands`,
+  );
   try {
     return await client.whoami();
   } catch (error) {

@@ -7,12 +7,16 @@ import {
   type Turn,
 } from "../../client/index.js";
 import { interruptible } from "../connect.js";
+import { noServerOn } from "../control/reach.js";
 import { CliError, EXIT, type ExitCode } from "../exit.js";
 import { type MapOptions, wayToMap } from "../map-socket.js";
 import { harmless, type Terminal } from "../terminal.js";
 
+/** The protocol's number for a conversation that is not there, or not for the caller to see. */
+const NO_SUCH_CONVERSATION = 10000;
+
 export async function listConversations(options: MapOptions, terminal: Terminal): Promise<ExitCode> {
-  return withClient(options, terminal, async (client) => {
+  return withClient(undefined, options, terminal, async (client) => {
     const all: Conversation[] = [];
     for await (const conversation of client.list()) all.push(conversation);
     if (options.json === true) terminal.json({ conversations: all });
@@ -26,7 +30,7 @@ export async function showConversation(
   options: MapOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  return withClient(options, terminal, async (client) => {
+  return withClient(wanted, options, terminal, async (client) => {
     const details = await client.get(wanted);
     const turns: Turn[] = [];
     for await (const turn of client.turns(wanted)) turns.push(turn);
@@ -46,7 +50,7 @@ export async function followConversations(
   options: MapOptions & { readonly after?: string },
   terminal: Terminal,
 ): Promise<ExitCode> {
-  return withClient(options, terminal, async (client, signal) => {
+  return withClient(wanted, options, terminal, async (client, signal) => {
     const { after } = options;
     const events = await client.follow({
       signal,
@@ -62,17 +66,14 @@ export async function followConversations(
 }
 
 async function withClient(
+  wanted: string | undefined,
   options: MapOptions,
   terminal: Terminal,
   work: (client: ConversationClient, signal: AbortSignal) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const way = await wayToMap(options, terminal);
+  if (way.url === undefined) throw noServerOn(way.data);
   const { url } = way;
-  if (url === undefined) {
-    throw new CliError("no_server", "no server runs on this data directory", {
-      hint: "start one with `mailroom server`, or name one with --url",
-    });
-  }
   const { signal, release } = interruptible();
   try {
     // The socket brings its own credential.
@@ -84,10 +85,21 @@ async function withClient(
     }
   } catch (error) {
     if (!(error instanceof ConversationError)) throw error;
-    throw new CliError(error.code, error.message, { cause: error });
+    throw failureOf(error, wanted);
   } finally {
     release();
   }
+}
+
+function failureOf(error: ConversationError, wanted: string | undefined): CliError {
+  if (error.number === NO_SUCH_CONVERSATION && wanted !== undefined) {
+    return new CliError("unknown_conversation", `there is no conversation '${wanted}'`, {
+      hint: "'mailroom conversations list' shows those there are",
+      cause: error,
+    });
+  }
+  const exit = error.code === "refused" ? EXIT.failure : EXIT.unreachable;
+  return new CliError(error.code, error.message, { exit, cause: error });
 }
 
 function lineOf({ id, type, status, subject, createdBy, metadata }: Conversation): string {

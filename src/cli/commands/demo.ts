@@ -5,6 +5,7 @@ import { loadConfig, type Settings } from "../../config/index.js";
 import { EXIT, type ExitCode } from "../exit.js";
 import { DEMO_SWARM, dataDirectoryFor } from "../place.js";
 import { renderEvents } from "../repl/message-commands.js";
+import { dataFlag } from "../server/banner.js";
 import { untilStopped } from "../server/signals.js";
 import { type RunningServer, startServer } from "../server/start.js";
 import type { Terminal } from "../terminal.js";
@@ -45,7 +46,8 @@ export async function runDemo(options: DemoOptions, terminal: Terminal): Promise
     }
   }
   if (options.once !== true && !leaving.signal.aborted) {
-    for (const line of nextSteps(running)) terminal.out(line);
+    for (const line of nextSteps(running, options.data === undefined ? "" : dataFlag(data)))
+      terminal.out(line);
     await stopped;
     exit = EXIT.ok;
   }
@@ -69,14 +71,14 @@ function demoSettings(port: string, data: string): Settings {
   return loadConfig({ flags: { port, data, dev: true }, env: {}, directory: data }).settings;
 }
 
-function nextSteps({ url }: RunningServer): string[] {
+function nextSteps({ url }: RunningServer, at: string): string[] {
   return [
     "",
     "The server goes on. In another terminal, try:",
     `  npx mailroom client ${url}                       # talk to it; 'help' lists the commands`,
     `  npx mailroom client ${url} message "What is 2 ^ 10?"`,
     `  curl -N ${url}/message -H 'content-type: application/json' -d '{"body": "Weather in Rome?", "stream": true}'`,
-    "  npx mailroom tasks list                # also after the server has ended",
+    `  npx mailroom tasks list${at}                # also after the server has ended`,
     "  npx mailroom init my-swarm             # a swarm of your own",
     `  ${url}/docs                            # every route`,
     "",

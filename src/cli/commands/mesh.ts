@@ -138,9 +138,16 @@ export async function assertSure(
   }
 }
 
-/** The words of a message: as given, or from standard input. */
+/** The words of a message: as given, or from standard input. @throws CliError when neither has any. */
 export async function contentOf(message: string | undefined, terminal: Terminal): Promise<string> {
-  return message ?? (await text(terminal.stdin)).replace(/\n$/u, "");
+  const content = message ?? (await text(terminal.stdin)).replace(/\n$/u, "");
+  if (content !== "") return content;
+  const missing =
+    message === undefined ? "--message is missing, and standard input is empty" : "--message is empty";
+  throw new CliError("usage", missing, {
+    exit: EXIT.usage,
+    hint: "say what to send with --message TEXT, or on standard input",
+  });
 }
 
 export async function exportState(

@@ -3,7 +3,7 @@ import type { MailClient, RemoteSwarm, SwarmPing } from "../../client/index.js";
 import { loadConfig } from "../../config/index.js";
 import { defaultReference, variableIn } from "../../federation/registry/token.js";
 import { clientFor, parseAddress } from "../connect.js";
-import { reachLocalServer } from "../control/reach.js";
+import { noServerOn, reachLocalServer } from "../control/reach.js";
 import { CliError, EXIT, type ExitCode } from "../exit.js";
 import type { PlaceOptions } from "../options.js";
 import { dataDirectoryOf, flagsOf } from "../place.js";
@@ -24,11 +24,13 @@ export interface TermsOptions extends SwarmOptions {
   readonly volatile?: boolean;
 }
 
+const NONE_KNOWN = "no other swarm is registered: 'mailroom swarms add' makes one known";
+
 export async function listSwarms(options: SwarmOptions, terminal: Terminal): Promise<ExitCode> {
   return atServer(options, terminal, async (client) => {
     const swarms = await othersOf(client);
     if (options.json === true) terminal.json({ swarms });
-    else if (swarms.length === 0) terminal.note("no other swarm is known: 'mailroom swarms add' makes one");
+    else if (swarms.length === 0) terminal.note(NONE_KNOWN);
     else for (const line of swarmTable(swarms, terminal)) terminal.out(line);
     return EXIT.ok;
   });
@@ -71,6 +73,7 @@ export async function pingSwarms(
     // All at once: one that hangs does not hold up the others.
     const pings = await Promise.all(names.map((one) => client.admin.pingSwarm(one)));
     if (options.json === true) terminal.json({ swarms: pings });
+    else if (pings.length === 0) terminal.note(NONE_KNOWN);
     else for (const ping of pings) terminal.out(pingLine(ping, terminal));
     return pings.every(({ ok }) => ok) ? EXIT.ok : EXIT.failure;
   });
@@ -183,12 +186,7 @@ async function atServer(
   if (elsewhere) return work(clientFor(parseAddress(settings.client.url, settings.client.token)));
   const data = await dataDirectoryOf(settings, directory);
   const server = await reachLocalServer(data);
-  if (server === undefined) {
-    throw new CliError("no_server", `no server runs on ${data}`, {
-      exit: EXIT.unreachable,
-      hint: "start one with 'mailroom server', or name one with --url",
-    });
-  }
+  if (server === undefined) throw noServerOn(data);
   try {
     return await work(server.client());
   } finally {

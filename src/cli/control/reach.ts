@@ -2,6 +2,7 @@
 import { connect } from "node:net";
 import { Agent, fetch as undiciFetch } from "undici";
 import { type FetchFunction, MailClient } from "../../client/index.js";
+import { CliError, EXIT } from "../exit.js";
 import { controlPath } from "./path.js";
 
 /** A server that runs on this machine, spoken to through its control socket. */
@@ -37,6 +38,14 @@ export async function reachLocalServer(data: string): Promise<LocalServer | unde
     fetch,
     close: () => agent.destroy(),
   };
+}
+
+/** For commands that can do nothing without one. */
+export function noServerOn(data: string): CliError {
+  return new CliError("no_server", `no server runs on ${data}`, {
+    exit: EXIT.unreachable,
+    hint: "start one with 'mailroom server', or name one with --url",
+  });
 }
 
 /** A socket that a dead server left behind refuses connections. */

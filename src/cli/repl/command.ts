@@ -32,6 +32,8 @@ export interface Command {
   readonly summary: string;
   readonly minimum: number;
   readonly maximum: number;
+  /** The last argument is a text that people write without quotes too: further words belong to it. */
+  readonly endsInText?: boolean;
   readonly options?: NonNullable<ParseArgsConfig["options"]>;
   /** Flags of the reference with one dash and several letters, which no parser understands. */
   readonly oldFlags?: Readonly<Record<string, string>>;
@@ -66,7 +68,9 @@ function parse(command: Command, words: readonly string[]): Given {
   } catch (error) {
     throw wrongUse(command, error instanceof Error ? error.message : String(error));
   }
-  const { values, positionals } = parsed;
+  const { values } = parsed;
+  const positionals =
+    command.endsInText === true ? joinText(parsed.positionals, command.maximum) : parsed.positionals;
   if (positionals.length < command.minimum) throw wrongUse(command, "something is missing");
   if (positionals.length > command.maximum) {
     throw wrongUse(command, `'${positionals[command.maximum]}' is too much: put quotes around texts`);
@@ -77,6 +81,12 @@ function parse(command: Command, words: readonly string[]): Given {
     flag: (option) => values[option] === true,
     argument: (index) => positionals[index] ?? "",
   };
+}
+
+/** The last of `count` arguments takes in all that follow it. */
+function joinText(words: readonly string[], count: number): string[] {
+  if (words.length <= count) return [...words];
+  return [...words.slice(0, count - 1), words.slice(count - 1).join(" ")];
 }
 
 export function wrongUse(command: Command, message: string): CliError {

@@ -82,7 +82,7 @@ async function runLine(name: string, rest: readonly string[], session: Session):
       for (const line of about === undefined ? helpLines() : usageLines(about)) terminal.out(line);
       return;
     }
-    await runCommand(findCommand(name), rest, session);
+    await runCommand(findCommand(name, rest), rest, session);
   } catch (error) {
     if (session.signal.aborted) {
       terminal.note("interrupted; a task that was started goes on: 'tasks-get' lists it");

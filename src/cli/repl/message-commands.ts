@@ -25,6 +25,7 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
     usage: `${USAGE} [--show-events] [--no-wait]`,
     minimum: 1,
     maximum: 1,
+    endsInText: true,
     options: {
       ...MESSAGE_OPTIONS,
       "show-events": { type: "boolean" },
@@ -51,6 +52,7 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
     usage: USAGE,
     minimum: 1,
     maximum: 1,
+    endsInText: true,
     options: MESSAGE_OPTIONS,
     oldFlags: OLD_FLAGS,
     summary: "the same; with --json one event per line",

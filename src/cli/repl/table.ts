@@ -8,15 +8,19 @@ import { TASK_COMMANDS } from "./task-commands.js";
 
 export const COMMANDS: readonly Command[] = [...MESSAGE_COMMANDS, ...TASK_COMMANDS, ...SERVER_COMMANDS];
 
-/** @throws CliError that names the nearest command */
-export function findCommand(name: string): Command {
+/**
+ * @param rest the words that follow: a line of several that begins with no command is perhaps a message
+ * @throws CliError that says what may have been meant
+ */
+export function findCommand(name: string, rest: readonly string[] = []): Command {
   const found = COMMANDS.find((command) => command.name === name || command.aliases.includes(name));
   if (found !== undefined) return found;
   const names = COMMANDS.flatMap((command) => [command.name, ...command.aliases]);
   const near = didYouMean(name, names);
+  const command = near?.startsWith("did you mean") ? near : "'help' lists the commands";
   throw new CliError("unknown_command", `there is no command '${name}'`, {
     exit: EXIT.usage,
-    hint: near?.startsWith("did you mean") ? near : "'help' lists them",
+    hint: rest.length === 0 ? command : `to say it to the swarm: message "…" (${command})`,
   });
 }
 

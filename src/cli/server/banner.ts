@@ -62,7 +62,7 @@ function authLine({ server, auth }: Settings): string {
   return `${auth.mode.map((mode) => names[mode]).join(", ")}; 'mailroom token create --role user --id ann' makes one`;
 }
 
-function suggestions({ url, firstToken }: RunningServer, { server }: Settings): string[] {
+function suggestions({ url, data, firstToken }: RunningServer, { server }: Settings): string[] {
   const token = server.dev ? "" : ` --token ${firstToken === undefined ? "TOKEN" : "THE_TOKEN_ABOVE"}`;
   const header = server.dev
     ? ""
@@ -70,6 +70,12 @@ function suggestions({ url, firstToken }: RunningServer, { server }: Settings): 
   return [
     `npx mailroom client ${url}${token}`,
     `curl ${url}/message${header} -H 'content-type: application/json' -d '{"body": "Hello"}'`,
-    "npx mailroom tasks list",
+    `npx mailroom tasks list${server.data === undefined ? "" : dataFlag(data)}`,
   ];
+}
+
+/** What other commands need to find a server that is not where they look by themselves. */
+export function dataFlag(data: string | undefined): string {
+  if (data === undefined) return "";
+  return ` --data ${/^[\w@%+=:,./-]+$/.test(data) ? data : `'${data.replaceAll("'", "'\\''")}'`}`;
 }

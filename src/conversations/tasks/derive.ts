@@ -3,6 +3,7 @@
  * some entries of a conversation, and what they are follows from the entry, its number, and what the journal said up
  * to it. So the same entry gives the same turns and events whenever it is read.
  */
+import { isEndingNotice } from "../../engine/deciding/interswarm.js";
 import type { Entry, Opened, TurnTaken } from "../../engine/entries.js";
 import type { InstanceId, TaskStatus } from "../../engine/ports.js";
 import type { MAILAddress, MAILMessage } from "../../mail/message.js";
@@ -260,6 +261,8 @@ function messageTurn(memory: Memory, envelope: MAILMessage) {
 function messageOf(entry: Entry): MAILMessage | undefined {
   switch (entry.t) {
     case "sent":
+      // That the task has ended is told to other swarms in the words of the ending, which is a turn of its own.
+      return entry.to.length === 0 && isEndingNotice(entry.message) ? undefined : entry.message;
     case "paused":
     case "completed":
     case "failed":

@@ -52,8 +52,15 @@ export const SWARM_OPERATIONS = {
   }),
   join: operation(z.object({ token: z.string(), alias }), async ({ node }, args) => {
     try {
-      const joined = await node.join(args.token, args.alias === undefined ? {} : { alias: args.alias });
-      return { status: "joined", ...brief(joined), member_count: joined.members.size };
+      const { swarm: joined, wasMember } = await node.join(
+        args.token,
+        args.alias === undefined ? {} : { alias: args.alias },
+      );
+      return {
+        status: wasMember ? "already_member" : "joined",
+        ...brief(joined),
+        member_count: joined.members.size,
+      };
     } catch (error) {
       if (!(error instanceof MeshError) || error.code !== "pending") throw error;
       return { status: "pending", message: error.message };
