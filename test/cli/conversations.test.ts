@@ -46,6 +46,7 @@ describe("conversations on the command line", { timeout: 180_000 }, () => {
     for (const words of [
       ["show", task.id, ...elsewhere],
       ["show", "nope"],
+      ["follow", "nope"],
     ]) {
       const unknown = await run(["conversations", ...words], { cwd });
       expect(unknown.code).toBe(1);

@@ -52,6 +52,8 @@ export async function followConversations(
 ): Promise<ExitCode> {
   return withClient(wanted, options, terminal, async (client, signal) => {
     const { after } = options;
+    // A filter that fits nothing is no mistake to the server; here it would be a wait without end.
+    if (wanted !== undefined) await client.get(wanted);
     const events = await client.follow({
       signal,
       ...(wanted !== undefined && { conversationId: wanted }),
