@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** Writes a file of mode 0600 so that readers see the old or the new one, whole, even after a crash. */
@@ -12,7 +12,7 @@ export function replaceFile(path: string, content: string | Uint8Array): void {
   }
   const file = openSync(temporary, "wx", 0o600);
   try {
-    writeSync(file, Buffer.from(content));
+    writeFileSync(file, content);
     fsyncSync(file);
   } finally {
     closeSync(file);
