@@ -14,8 +14,12 @@ import { HttpError } from "./errors.js";
 import { Rates } from "./rates.js";
 import type { Access, Caller } from "./route.js";
 
+/** Seconds in which failed authentications are counted. */
+const FAILURES_WINDOW = 60;
 /** How many credentials are remembered as good while their address is over its limit. */
 const REMEMBERED = 10_000;
+
+type LimitedAccess = Exclude<Access, { readonly kind: "public" }>;
 
 export interface CallersOptions {
   readonly authenticator: Authenticator;
@@ -30,6 +34,8 @@ export interface CallersOptions {
 export class Callers {
   readonly #authenticator: Authenticator;
   readonly #failures: RateLimiterMemory | undefined;
+  /** Addresses that failed lately: of all others the limiter need not be asked. */
+  readonly #failing = new LRUCache<string, true>({ max: REMEMBERED, ttl: FAILURES_WINDOW * 1000 });
   /**
    * Fingerprints of credentials that were good lately. An address that is over its limit (a proxy, a shared machine)
    * goes on being served for those who were already known, so that guessing locks nobody out.
@@ -48,7 +54,7 @@ export class Callers {
     this.#failures =
       failedAuthentications === 0
         ? undefined
-        : new RateLimiterMemory({ points: failedAuthentications, duration: 60 });
+        : new RateLimiterMemory({ points: failedAuthentications, duration: FAILURES_WINDOW });
   }
 
   /**
@@ -56,27 +62,18 @@ export class Callers {
    * @throws HttpError 401, 403, 429 or 503
    */
   async identify(request: FastifyRequest, access: Access): Promise<Caller | undefined> {
-    await this.#addressRates.count(request.ip);
-    const caller = await this.#identify(request, access);
-    if (caller !== undefined) await this.#callerRates.count(caller.name);
+    if (this.#addressRates.limited) await this.#addressRates.count(request.ip);
+    const caller = access.kind === "public" ? undefined : await this.#identify(request, access);
+    if (caller !== undefined && this.#callerRates.limited) await this.#callerRates.count(caller.name);
     return caller;
   }
 
-  async #identify(request: FastifyRequest, access: Access): Promise<Caller | undefined> {
-    switch (access.kind) {
-      case "public":
-        return undefined;
-      case "optional":
-        return this.#recognise(request);
-      case "roles": {
-        const principal = await this.principal(request, access.roles, access.wrongRole);
-        const instance = instanceOf(principal);
-        if (instance === undefined) throw wrongRole(access.wrongRole, principal);
-        return { principal, instance, name: `${instance.role}:${instance.id}` };
-      }
-      default:
-        return access satisfies never;
-    }
+  async #identify(request: FastifyRequest, access: LimitedAccess): Promise<Caller | undefined> {
+    if (access.kind === "optional") return this.#recognise(request);
+    const principal = await this.principal(request, access.roles, access.wrongRole);
+    const instance = instanceOf(principal);
+    if (instance === undefined) throw wrongRole(access.wrongRole, principal);
+    return { principal, instance, name: `${instance.role}:${instance.id}` };
   }
 
   /**
@@ -102,9 +99,7 @@ export class Callers {
 
   async #authenticate(request: FastifyRequest): Promise<Principal> {
     const header = request.headers.authorization;
-    const failed = (await this.#failures?.get(request.ip)) ?? null;
-    const limited = failed !== null && failed.remainingPoints <= 0;
-    if (limited && !this.#isRemembered(header)) throw tooManyFailures(failed);
+    if (this.#failing.has(request.ip)) await this.#assertTrusted(request.ip, header);
     const result = await authenticateHeader(this.#authenticator, header);
     if (result.ok) {
       if (this.#failures !== undefined && header !== undefined) this.#good.set(fingerprint(header), true);
@@ -120,11 +115,14 @@ export class Callers {
     });
   }
 
-  #isRemembered(header: string | undefined): boolean {
-    return header !== undefined && this.#good.has(fingerprint(header));
+  async #assertTrusted(address: string, header: string | undefined): Promise<void> {
+    const failed = (await this.#failures?.get(address)) ?? null;
+    if (failed === null || failed.remainingPoints > 0) return;
+    if (header === undefined || !this.#good.has(fingerprint(header))) throw tooManyFailures(failed);
   }
 
   async #countFailure(address: string): Promise<void> {
+    this.#failing.set(address, true);
     try {
       await this.#failures?.consume(address);
     } catch (rejected) {

@@ -1,7 +1,7 @@
 /** Figures for Prometheus. Each server has its own. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Bus } from "../engine/ports.js";
-import { ALL_TASKS_CHANNEL, isCommitNote, outcomeOf } from "../engine/runtime/index.js";
+import { ALL_TASKS_CHANNEL, isCommitNote, type Outcome, outcomeOf } from "../engine/runtime/index.js";
 
 export interface Figures {
   readonly figures: () => {
@@ -17,8 +17,9 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #requests: Histogram<"method" | "route" | "status">;
   readonly #failedAuthentications: Counter;
-  readonly #tasks: Counter<"status">;
-  readonly #turns: Counter<"agent" | "outcome">;
+  readonly #rounds = new Tally<Outcome["status"]>();
+  readonly #answeredTurns = new Tally<string>();
+  readonly #failedTurns = new Tally<string>();
   readonly #droppedListeners: Counter;
 
   constructor({ figures, waits, streams }: Figures) {
@@ -35,17 +36,27 @@ export class Metrics {
       help: "Credentials that nobody vouched for.",
       registers,
     });
-    this.#tasks = new Counter({
+    const rounds = this.#rounds;
+    new Counter({
       name: "mailroom_rounds_total",
       help: "Rounds of tasks that ended, by how they ended.",
       labelNames: ["status"],
       registers,
+      collect() {
+        for (const [status, more] of rounds.take()) this.inc({ status }, more);
+      },
     });
-    this.#turns = new Counter({
+    const turns = { answered: this.#answeredTurns, failed: this.#failedTurns };
+    new Counter({
       name: "mailroom_turns_total",
       help: "Turns of agents.",
       labelNames: ["agent", "outcome"],
       registers,
+      collect() {
+        for (const [outcome, tally] of Object.entries(turns)) {
+          for (const [agent, more] of tally.take()) this.inc({ agent, outcome }, more);
+        }
+      },
     });
     this.#droppedListeners = new Counter({
       name: "mailroom_dropped_listeners_total",
@@ -75,9 +86,9 @@ export class Metrics {
       if (!isCommitNote(note)) return;
       for (const entry of note.entries) {
         const outcome = outcomeOf(entry);
-        if (outcome !== undefined) this.#tasks.inc({ status: outcome.status });
-        else if (entry.t === "turn") this.#turns.inc({ agent: entry.agent, outcome: "answered" });
-        else if (entry.t === "turn_failed") this.#turns.inc({ agent: entry.agent, outcome: "failed" });
+        if (outcome !== undefined) this.#rounds.add(outcome.status);
+        else if (entry.t === "turn") this.#answeredTurns.add(entry.agent);
+        else if (entry.t === "turn_failed") this.#failedTurns.add(entry.agent);
       }
     });
   }
@@ -100,5 +111,21 @@ export class Metrics {
 
   text(): Promise<string> {
     return this.#registry.metrics();
+  }
+}
+
+/** Counts what happens many times per task. The library's counters hash their labels each time; here they get sums. */
+class Tally<K extends string> {
+  #counts = new Map<K, number>();
+
+  add(key: K): void {
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+  }
+
+  /** What was counted since this was last asked. */
+  take(): ReadonlyMap<K, number> {
+    const counts = this.#counts;
+    this.#counts = new Map();
+    return counts;
   }
 }

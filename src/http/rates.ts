@@ -12,11 +12,15 @@ export class Rates {
     this.#limiter = perMinute === 0 ? undefined : new RateLimiterMemory({ points: perMinute, duration: 60 });
   }
 
+  /** Whether there is anything to count for. */
+  get limited(): boolean {
+    return this.#limiter !== undefined;
+  }
+
   /** @throws HttpError 429 with `Retry-After` */
   async count(key: string): Promise<void> {
-    if (this.#limiter === undefined) return;
     try {
-      await this.#limiter.consume(key);
+      await this.#limiter?.consume(key);
     } catch (rejected) {
       if (!(rejected instanceof RateLimiterRes)) throw rejected;
       const seconds = Math.max(1, Math.ceil(rejected.msBeforeNext / 1000));

@@ -147,11 +147,13 @@ function prepareBodies(app: FastifyInstance): void {
 async function installHooks(app: FastifyInstance, door: Door): Promise<void> {
   const { options } = door;
   const headers = securityHeaders(options.tls !== undefined);
-  app.addHook("onRequest", async (request, reply) => {
+  // Hooks that every request passes are callbacks: a promise more per request is felt.
+  app.addHook("onRequest", (request, reply, done) => {
     reply.headers(headers);
     reply.header("x-request-id", request.id);
     if (door.closing.begun) throw new HttpError("closed", "the server is shutting down: try again later");
     if (options.dev === true) checkDevelopmentOrigin(request.headers, options.cors);
+    done();
   });
   if (options.cors !== undefined) {
     const { origins, credentials = false } = options.cors;
@@ -177,7 +179,7 @@ async function installHooks(app: FastifyInstance, door: Door): Promise<void> {
       maxAge: 600,
     });
   }
-  app.addHook("onResponse", async (request, reply) => {
+  app.addHook("onResponse", (request, reply, done) => {
     const route = request.routeOptions.url ?? "unknown";
     const seconds = reply.elapsedTime / 1000;
     door.metrics.request(request.method, route, reply.statusCode, seconds);
@@ -191,6 +193,7 @@ async function installHooks(app: FastifyInstance, door: Door): Promise<void> {
       },
       "request",
     );
+    done();
   });
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
 }

@@ -31,8 +31,10 @@ export class LiveTask {
   /** Agents whose function is being called. */
   readonly turns = new Map<string, RunningTurn>();
   readonly actions = new Map<string, RunningAction>();
-  /** Agents that hold one of the slots for turns: from the call to the last result. */
+  /** Agents in a turn, from the call until the last result is durable: none of them takes more mail. */
   readonly busy = new Set<string>();
+  /** Those of them that have only to become durable, and hold no slot for turns any more. */
+  readonly writing = new Set<string>();
   /** Appends on their way to the store. */
   uncommitted = 0;
   /** The last number that is durable. The state may be ahead of it; nothing is acted on before (law 1). */

@@ -127,4 +127,52 @@ describe("scheduling", () => {
     await world.settle();
     expect(world.runtime.figures.turns).toBe(0);
   });
+
+  it("a turn that has ended gives its slot to the next before it is durable, so that both share a commit", async () => {
+    const { puppets, definition } = puppetOffice();
+    const world = await openWorld(definition, { limits: { turns: 1 } });
+    await world.runtime.post(ULLA, { body: "1" });
+    await world.runtime.post(ULLA, { body: "2" });
+    await world.settle();
+    expect(puppets.began).toHaveLength(1);
+    const begunWithin = async (commit: Promise<unknown>): Promise<number> => {
+      await commit;
+      return puppets.began.length;
+    };
+    (await puppets.next("boss")).answer(ask("ann", "1"), wait());
+    // Batches are written in the order of the calls: the answer's is not written before this one.
+    const counted = begunWithin(world.store.commit({ appends: [] }));
+    expect(await counted).toBe(2);
+    await world.settle();
+    // Ann's mail waits for the one slot, which the second task's boss has.
+    expect(puppets.began).toEqual(["boss", "boss"]);
+  });
+
+  it("many turns that waited for one slot do not hold the event loop all at once", async () => {
+    const done = { calls: [{ id: "1", name: "task_complete", args: { finish_message: "done" } }] };
+    let letGo = () => {};
+    let sinceLoop = 0;
+    let most = 0;
+    const run = (turn: Turn) => {
+      most = Math.max(most, ++sinceLoop);
+      if (turn.instance.id === "ulla") return done;
+      return new Promise<typeof done>((resolve) => (letGo = () => resolve(done)));
+    };
+    const definition = swarm([agent("boss", { supervisor: true, entrypoint: true, run })]);
+    const world = await openWorld(definition, { limits: { turns: 1 } });
+    await world.runtime.post(OTTO, { body: "takes its time" });
+    const posts = Array.from({ length: 1_000 }, (_, n) => world.runtime.post(ULLA, { body: `${n}` }));
+    const posted = await Promise.all(posts);
+    expect(most).toBe(1);
+    let watching = true;
+    const watch = (): void => {
+      sinceLoop = 0;
+      if (watching) setImmediate(watch);
+    };
+    watch();
+    letGo();
+    await Promise.all(posted.map(({ outcome }) => outcome));
+    watching = false;
+    expect(most).toBeLessThanOrEqual(256);
+  });
 });

@@ -17,6 +17,12 @@ export interface SchedulerLimits {
   readonly turnsPerTask: number;
 }
 
+/**
+ * How many turns may have ended without being durable before another one starts. They share a commit, so more of them
+ * make each cheaper; but agents that answer at once hold the event loop for as long as their turns take together.
+ */
+const MOST_UNWRITTEN = 256;
+
 export class Scheduler {
   readonly #instances = new Map<string, InstanceQueue>();
   readonly #ring = new Queue<InstanceQueue>();
@@ -24,6 +30,8 @@ export class Scheduler {
   readonly #start: (task: LiveTask) => boolean;
   readonly #idle: (task: LiveTask) => void;
   #running = 0;
+  /** Turns that have ended and are not durable yet. */
+  #unwritten = 0;
   #pumping = false;
   #stopped = false;
 
@@ -58,14 +66,20 @@ export class Scheduler {
     this.#running++;
   }
 
-  /** Gives the slot back. */
+  /** The turn has ended: others may have its slot, but until that is durable the agent takes no more mail. */
+  giveBack(task: LiveTask, agent: string): void {
+    if (!task.busy.has(agent) || task.writing.has(agent)) return;
+    task.writing.add(agent);
+    this.#unwritten++;
+    this.#leaveSlot(task);
+    this.pump();
+  }
+
+  /** The agent may take its next mail. */
   free(task: LiveTask, agent: string): void {
     if (!task.busy.delete(agent)) return;
-    const instance = this.#instanceOf(task);
-    instance.running--;
-    this.#running--;
-    if (instance.tasks.length > 0) this.#enqueue(instance);
-    else this.#forgetIfDone(instance);
+    if (task.writing.delete(agent)) this.#unwritten--;
+    else this.#leaveSlot(task);
   }
 
   /** Starts what there is room for. */
@@ -73,7 +87,7 @@ export class Scheduler {
     if (this.#pumping) return;
     this.#pumping = true;
     try {
-      while (!this.#stopped && this.#running < this.#limits.turns) {
+      while (!this.#stopped && this.#running < this.#limits.turns && this.#unwritten < MOST_UNWRITTEN) {
         const instance = this.#ring.shift();
         if (instance === undefined) return;
         instance.queued = false;
@@ -94,6 +108,14 @@ export class Scheduler {
   /** No turn starts any more. */
   stop(): void {
     this.#stopped = true;
+  }
+
+  #leaveSlot(task: LiveTask): void {
+    const instance = this.#instanceOf(task);
+    instance.running--;
+    this.#running--;
+    if (instance.tasks.length > 0) this.#enqueue(instance);
+    else this.#forgetIfDone(instance);
   }
 
   #enqueue(instance: InstanceQueue): void {

@@ -17,13 +17,13 @@ export class TurnRunner {
   readonly #core: Core;
   readonly #equipment: Equipment;
   readonly #probation: Probation;
-  readonly #scheduler: Pick<Scheduler, "occupy">;
+  readonly #scheduler: Pick<Scheduler, "occupy" | "giveBack">;
 
   constructor(parts: {
     core: Core;
     equipment: Equipment;
     probation: Probation;
-    scheduler: Pick<Scheduler, "occupy">;
+    scheduler: Pick<Scheduler, "occupy" | "giveBack">;
   }) {
     this.#core = parts.core;
     this.#equipment = parts.equipment;
@@ -186,6 +186,9 @@ export class TurnRunner {
       onCommitted?.();
     });
     if (!applied) this.#leave(task, turn);
+    // Where actions follow, the turn goes on with them.
+    else if (task.state.agents.get(turn.agent)?.turn === undefined)
+      this.#scheduler.giveBack(task, turn.agent);
   }
 
   #leave(task: LiveTask, turn: RunningTurn): void {
