@@ -10,10 +10,18 @@ import type { Carriage, Carrier, OutgoingMail } from "../engine/carrier.js";
 import { isEndingNotice } from "../engine/deciding/interswarm.js";
 import type { Clock, RowWrite } from "../engine/ports.js";
 import { type Runtime, RuntimeError } from "../engine/runtime/index.js";
+import { withResolvers } from "../engine/runtime/waiters.js";
 import { createAgentAddress, parseAgentAddress } from "../mail/address.js";
 import { buildResponse } from "../mail/build.js";
 import { recipientsOf } from "../mail/render.js";
-import { type Message, Role, type Task, TaskState } from "./sdk.js";
+import {
+  type Message,
+  Role,
+  type Task,
+  TaskNotFoundError,
+  TaskState,
+  UnsupportedOperationError,
+} from "./sdk.js";
 import type { A2aStore, Thread, ThreadPut } from "./state.js";
 import { messageOf, textOf, textPart } from "./wire.js";
 
@@ -35,7 +43,8 @@ export interface A2aCarrierOptions {
   readonly pollEvery?: number;
 }
 
-const ANSWERED = new Set([TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_INPUT_REQUIRED]);
+/** The agent says what it needs, and goes on with the task when it has that: by the next message, or by itself. */
+const INTERRUPTED = new Set([TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED]);
 const PENDING = new Set([
   TaskState.TASK_STATE_SUBMITTED,
   TaskState.TASK_STATE_WORKING,
@@ -104,15 +113,25 @@ export class A2aCarrier implements Carrier {
     const signal = AbortSignal.any([this.#stop.signal, limit.signal]);
     const thread = await this.#options.store.a2a.thread(mail.task.key, address);
     try {
-      const message = messageOf({
-        id: uuidFrom(`${mail.task.key}/${mail.message.id}/${address}`),
-        contextId: thread?.contextId ?? "",
-        taskId: thread?.taskId ?? "",
-        role: Role.ROLE_USER,
-        parts: [textPart(bodyOf(mail))],
+      const tell = (taskId: string) => {
+        const message = messageOf({
+          id: uuidFrom(`${mail.task.key}/${mail.message.id}/${address}`),
+          contextId: thread?.contextId ?? "",
+          taskId,
+          role: Role.ROLE_USER,
+          parts: [textPart(bodyOf(mail))],
+        });
+        return client.sendMessage(
+          { tenant: "", message, metadata: undefined, configuration: undefined },
+          { signal },
+        );
+      };
+      const open = thread?.taskId ?? "";
+      let result = await tell(open).catch((error: unknown) => {
+        if (open === "" || !hasEnded(error)) throw error;
+        // It did not wait for us. What is said now begins another task in the same context.
+        return tell("");
       });
-      const request = { tenant: "", message, metadata: undefined, configuration: undefined };
-      let result = await client.sendMessage(request, { signal });
       while (!isMessage(result) && PENDING.has(stateOf(result))) {
         await this.#pause(signal);
         result = await client.getTask({ tenant: "", id: result.id, historyLength: 0 }, { signal });
@@ -165,12 +184,12 @@ function read(result: Message | Task): Answer {
     return { thread: { contextId: result.contextId, taskId: "" }, ok: true, text: textOf(result.parts) };
   }
   const state = stateOf(result);
-  const waits = state === TaskState.TASK_STATE_INPUT_REQUIRED;
+  const waits = INTERRUPTED.has(state);
   const thread = { contextId: result.contextId, taskId: waits ? result.id : "" };
   const said = textOf(result.status?.message?.parts ?? []);
   const made = textOf(result.artifacts.flatMap(({ parts }) => parts));
   const text = made === "" || waits ? said : made;
-  return ANSWERED.has(state)
+  return waits || state === TaskState.TASK_STATE_COMPLETED
     ? { thread, ok: true, text }
     : { thread, ok: false, text: text === "" ? "the agent ended the task without an answer" : text };
 }
@@ -235,6 +254,11 @@ function isMessage(result: Message | Task): result is Message {
   return "messageId" in result;
 }
 
+/** The agent refused a message because its task is over, or forgotten. */
+function hasEnded(error: unknown): boolean {
+  return error instanceof UnsupportedOperationError || error instanceof TaskNotFoundError;
+}
+
 function stateOf(task: Task): TaskState {
   return task.status?.state ?? TaskState.TASK_STATE_UNSPECIFIED;
 }
@@ -255,12 +279,4 @@ function withToken(send: typeof fetch, { url, token }: A2aPeer): typeof fetch {
 function uuidFrom(text: string): string {
   const hex = createHash("sha256").update(text).digest("hex");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-}
-
-function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
-  let resolve: (value: T) => void = () => {};
-  const promise = new Promise<T>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }

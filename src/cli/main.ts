@@ -7,6 +7,7 @@ import { addSwarms } from "./commands/swarms-program.js";
 import { EXIT, type ExitCode, explain } from "./exit.js";
 import { modernFlags } from "./old-flags.js";
 import { type CommonOptions, EXIT_HELP } from "./options.js";
+import { config, data, json, token, withPlace, withServer } from "./shared-options.js";
 import { processTerminal, type Terminal } from "./terminal.js";
 
 /** @returns the exit code */
@@ -62,11 +63,6 @@ function createProgram(terminal: Terminal, done: (code: ExitCode) => void): Comm
     .enablePositionalOptions()
     .showHelpAfterError("(add --help for the ways to write it)")
     .exitOverride();
-
-  const json = () => new Option("--json", "print data for scripts");
-  const config = () => new Option("-c, --config <file>", "configuration file (default: ./mail.toml)");
-  const data = () => new Option("--data <dir>", "data directory (default: ./.mailroom/<swarm>)");
-  const token = () => new Option("--token <token>", "token to call with (or MAILROOM_TOKEN)");
 
   program
     .command("demo")
@@ -125,17 +121,17 @@ function createProgram(terminal: Terminal, done: (code: ExitCode) => void): Comm
       done(await (await import("./commands/ping.js")).runPing(url, options, terminal)),
     );
 
-  addTasks(program, terminal, done, { json, config, data, token });
-  addTokens(program, terminal, done, { json, config, data });
-  addConversations(program, terminal, done, { json, config, data, token });
-  addSwarms(program, terminal, done, { json, config, data, token });
-  addMesh(program, terminal, done, { json, config, data });
+  addTasks(program, terminal, done);
+  addTokens(program, terminal, done);
+  addConversations(program, terminal, done);
+  addSwarms(program, terminal, done);
+  addMesh(program, terminal, done);
 
-  program
-    .command("mcp")
-    .description("MCP over standard input and output: give tasks, or be an agent of the swarm")
-    .option("--url <url>", "a server elsewhere, instead of the one on this machine")
-    .addOption(token())
+  withServer(
+    program
+      .command("mcp")
+      .description("MCP over standard input and output: give tasks, or be an agent of the swarm"),
+  )
     .option("--as <role:id>", "who you are on this machine: user:ann, or member:coder (default admin:local)")
     .addOption(data())
     .addOption(config())
@@ -207,25 +203,11 @@ function createProgram(terminal: Terminal, done: (code: ExitCode) => void): Comm
   return program;
 }
 
-type Shared = Record<"json" | "config" | "data", () => Option>;
-
-function addTasks(
-  program: Command,
-  terminal: Terminal,
-  done: (code: ExitCode) => void,
-  shared: Shared & { token: () => Option },
-): void {
+function addTasks(program: Command, terminal: Terminal, done: (code: ExitCode) => void): void {
   const tasks = program.command("tasks").description("the tasks of a running or a stopped server");
   const load = async () => await import("./commands/tasks.js");
   const add = (name: string, description: string) =>
-    tasks
-      .command(name)
-      .description(description)
-      .option("--url <url>", "a server elsewhere, instead of the one on this machine")
-      .addOption(shared.token())
-      .addOption(shared.data())
-      .addOption(shared.config())
-      .addOption(shared.json());
+    withPlace(withServer(tasks.command(name).description(description)));
   add("list", "newest first")
     .option("--status <status>", "running, paused, completed, failed or cancelled")
     .option("--limit <n>", "how many", "50")
@@ -251,21 +233,10 @@ function addTasks(
     );
 }
 
-function addTokens(
-  program: Command,
-  terminal: Terminal,
-  done: (code: ExitCode) => void,
-  shared: Shared,
-): void {
+function addTokens(program: Command, terminal: Terminal, done: (code: ExitCode) => void): void {
   const tokens = program.command("token").description("who may call the server");
   const load = async () => await import("./commands/token.js");
-  const add = (name: string, description: string) =>
-    tokens
-      .command(name)
-      .description(description)
-      .addOption(shared.data())
-      .addOption(shared.config())
-      .addOption(shared.json());
+  const add = (name: string, description: string) => withPlace(tokens.command(name).description(description));
   add("create", "make a token; it is shown once")
     .requiredOption("--role <role>", "user, admin, agent (another swarm) or member (one agent of this swarm)")
     .requiredOption("--id <id>", "who: a name, a swarm's name, or an agent's name")

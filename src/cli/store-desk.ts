@@ -7,7 +7,7 @@ import { entriesOf } from "../engine/runtime/loader.js";
 import { eventsOf, parseEventId } from "../engine/view/events.js";
 import { summaryOf } from "../engine/view/record.js";
 import { openSqliteStore } from "../store/index.js";
-import { CliError } from "./exit.js";
+import { CliError, EXIT } from "./exit.js";
 import { findIn, type TaskDesk, take } from "./task-desk.js";
 
 const PAGE = 200;
@@ -73,6 +73,7 @@ async function* storedEvents(
 
 async function needsServer(what: string): Promise<never> {
   throw new CliError("no_server", `to ${what} a server must run: the agents live in it`, {
+    exit: EXIT.unreachable,
     hint: "start it with 'mailroom server'",
   });
 }

@@ -1,4 +1,10 @@
 /** Mailroom as an MCP server: see README.md. */
 export { createMcpHttpDoor, type McpHttpDoor } from "./http.js";
 export { type Caller, McpAccessError, McpDoor } from "./server.js";
-export { type BridgeOptions, bridgeMcpStdio, type StdioOptions, serveMcpStdio } from "./stdio.js";
+export {
+  type BridgeOptions,
+  bridgeMcpStdio,
+  type StdioConnection,
+  type StdioOptions,
+  serveMcpStdio,
+} from "./stdio.js";

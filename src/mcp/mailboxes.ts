@@ -8,6 +8,12 @@ import { RuntimeError } from "../engine/runtime/index.js";
 import type { Mailroom } from "../library/mailroom.js";
 import type { AgentToolCall } from "../mail/calls.js";
 
+/** What a caller says its answer is about. Ids of messages are unique within their task alone. */
+export interface NamedMail {
+  readonly message_id?: string | undefined;
+  readonly task_id?: string | undefined;
+}
+
 export class Mailboxes {
   readonly #mailroom: Mailroom;
   readonly #held = new Map<string, Lending>();
@@ -45,27 +51,29 @@ export class Mailboxes {
    * Commits what the agent did with its message.
    * @throws RuntimeError `no_mail` without a message in hand, `stale_attempt` if it is no longer the agent's
    */
-  async answer(agent: string, messageId: string | undefined, calls: readonly AgentToolCall[]): Promise<void> {
-    const held = await this.#inHand(agent, messageId);
+  async answer(agent: string, named: NamedMail, calls: readonly AgentToolCall[]): Promise<void> {
+    const held = await this.#inHand(agent, named);
     await this.#mailroom.remoteAgent(agent).answer(held, { calls });
     this.#forget(agent, held);
   }
 
-  async release(agent: string, messageId: string | undefined): Promise<void> {
-    const held = await this.#inHand(agent, messageId);
+  async release(agent: string, named: NamedMail): Promise<void> {
+    const held = await this.#inHand(agent, named);
     await this.#mailroom.remoteAgent(agent).release(held);
     this.#forget(agent, held);
   }
 
-  async #inHand(agent: string, messageId: string | undefined): Promise<Lending> {
+  async #inHand(agent: string, named: NamedMail): Promise<Lending> {
     const held = await this.current(agent);
     if (held === undefined) {
       throw new RuntimeError("no_mail", "you have no message in hand; call read_mail first");
     }
-    if (messageId !== undefined && held.message.id !== messageId) {
+    const { message_id = held.message.id, task_id = held.task.id } = named;
+    if (message_id !== held.message.id || task_id !== held.task.id) {
       throw new RuntimeError(
         "stale_attempt",
-        `message ${messageId} is not in your hands; you have ${held.message.id}. Call read_mail to see it again`,
+        `message ${message_id} of task ${task_id} is not in your hands; ` +
+          `you have ${held.message.id} of task ${held.task.id}. Call read_mail to see it again`,
       );
     }
     return held;

@@ -11,15 +11,21 @@ import type { Lending } from "../engine/runtime/index.js";
 import type { AgentToolCall } from "../mail/calls.js";
 import { renderMailXml } from "../mail/render.js";
 import { mailToolsFor } from "../mail/tools.js";
-import type { Mailboxes } from "./mailboxes.js";
+import type { Mailboxes, NamedMail } from "./mailboxes.js";
 import { addTool, type ToolAnswer, within } from "./tool.js";
 
 const LONGEST_WAIT = 50;
 
-const message_id = z
-  .string()
-  .optional()
-  .describe("Which message this is about; the one in your hands if left out");
+/** How a tool is told which message it is about. */
+const NAMING = {
+  message_id: "Which message this is about; the one in your hands if left out",
+  task_id: "The task of that message, as read_mail says it: other swarms may use one message id in two tasks",
+} as const;
+
+const naming = {
+  message_id: z.string().optional().describe(NAMING.message_id),
+  task_id: z.string().optional().describe(NAMING.task_id),
+};
 
 const Calls = z
   .array(z.strictObject({ name: z.string().min(1), args: z.record(z.string(), z.json()).default({}) }))
@@ -36,12 +42,12 @@ export function addMemberTools(server: McpServer, parts: MemberParts): void {
   const { agent, mailboxes } = parts;
   const tools = toolsOf(parts);
   const answer = async (
-    id: string | undefined,
+    named: NamedMail,
     calls: readonly Omit<AgentToolCall, "id">[],
   ): Promise<ToolAnswer> => {
     await mailboxes.answer(
       agent.name,
-      id,
+      named,
       calls.map((call) => ({ id: randomUUID(), ...call })),
     );
     return { text: "done; what comes of it is in your mail (read_mail)" };
@@ -66,26 +72,28 @@ export function addMemberTools(server: McpServer, parts: MemberParts): void {
     addTool(server, {
       name: tool.name,
       description: `${tool.description} Answers the message in your hands.`,
-      input: fromJsonSchema<Record<string, unknown>>(withMessageId(tool)),
-      run: ({ message_id: id, ...args }) =>
-        answer(typeof id === "string" ? id : undefined, [{ name: tool.name, args: withoutNulls(args) }]),
+      input: fromJsonSchema<Record<string, unknown>>(withNaming(tool)),
+      run: (input) => {
+        const { named, args } = withoutNaming(tool, withoutNulls(input));
+        return answer(named, [{ name: tool.name, args }]);
+      },
     });
   }
   addTool(server, {
     name: "answer_mail",
     description: "Answers the message in your hands with several calls at once; they take effect together.",
-    input: z.strictObject({ message_id, calls: Calls }),
-    run: ({ message_id: id, calls }) => answer(id, calls),
+    input: z.strictObject({ ...naming, calls: Calls }),
+    run: ({ calls, ...named }) => answer(named, calls),
   });
   addTool(server, {
     name: "acknowledge_mail",
     description: "Says that you have read the message in your hands and that there is nothing to answer.",
-    input: z.strictObject({ message_id, note: z.string().optional() }),
-    run: async ({ message_id: id, note }) => {
+    input: z.strictObject({ ...naming, note: z.string().optional() }),
+    run: async ({ note, ...named }) => {
       const held = await mailboxes.current(agent.name);
       const isBroadcast = held?.message.msg_type === "broadcast";
       const name = isBroadcast ? "acknowledge_broadcast" : "await_message";
-      return answer(id, [
+      return answer(named, [
         { name, args: note === undefined ? {} : { [isBroadcast ? "note" : "reason"]: note } },
       ]);
     },
@@ -93,9 +101,9 @@ export function addMemberTools(server: McpServer, parts: MemberParts): void {
   addTool(server, {
     name: "release_mail",
     description: "Gives the message in your hands back unanswered; it will be handed out again.",
-    input: z.strictObject({ message_id }),
-    run: async ({ message_id: id }) => {
-      await mailboxes.release(agent.name, id);
+    input: z.strictObject(naming),
+    run: async (named) => {
+      await mailboxes.release(agent.name, named);
       return { text: "released" };
     },
   });
@@ -114,18 +122,19 @@ function toolsOf({ agent, swarm }: MemberParts): OfferedTool[] {
   ];
 }
 
-function withMessageId({ parameters }: OfferedTool): Record<string, unknown> {
-  const properties = typeof parameters.properties === "object" ? parameters.properties : {};
+function propertiesOf({ parameters: { properties } }: OfferedTool): object {
+  return typeof properties === "object" && properties !== null ? properties : {};
+}
+
+/** A parameter of the tool's own by such a name stays the tool's; its callers name their mail in answer_mail. */
+function withNaming(tool: OfferedTool): Record<string, unknown> {
+  const { parameters } = tool;
+  const properties = propertiesOf(tool);
+  const naming = Object.entries(NAMING).map(([name, description]) => [name, { type: "string", description }]);
   return {
     ...parameters,
     type: "object",
-    properties: {
-      ...properties,
-      message_id: {
-        type: "string",
-        description: "Which message this answers; the one in your hands if left out",
-      },
-    },
+    properties: { ...Object.fromEntries(naming), ...properties },
     // Strict mode is for providers; here what is optional may be left out.
     required: Array.isArray(parameters.required)
       ? parameters.required.filter((key) => !mayBeNull(properties, key))
@@ -133,8 +142,19 @@ function withMessageId({ parameters }: OfferedTool): Record<string, unknown> {
   };
 }
 
-function mayBeNull(properties: object | null, key: unknown): boolean {
-  const schema: unknown = properties === null ? undefined : Reflect.get(properties, String(key));
+function withoutNaming(tool: OfferedTool, input: Readonly<Record<string, unknown>>) {
+  const own = propertiesOf(tool);
+  const named: Record<string, string> = {};
+  const args: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(input)) {
+    if (key in NAMING && !(key in own) && typeof value === "string") named[key] = value;
+    else args[key] = value;
+  }
+  return { named, args };
+}
+
+function mayBeNull(properties: object, key: unknown): boolean {
+  const schema: unknown = Reflect.get(properties, String(key));
   return JSON.stringify(schema ?? null).includes('{"type":"null"}');
 }
 

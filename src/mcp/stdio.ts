@@ -2,21 +2,32 @@
  * MCP over stdio (`mailroom mcp`): a mailroom in this process, or, as is usual, a bridge to a server that runs
  * already (decisions C4).
  */
+import type { Readable, Writable } from "node:stream";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { Server, type Transport } from "@modelcontextprotocol/server";
-import { type StdioServerHandle, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { type McpServerFactory, Server } from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { Caller, McpDoor } from "./server.js";
+import { StdioWire } from "./stdio-wire.js";
 
 export interface StdioOptions {
-  /** Default: standard input and output of the process. */
-  readonly transport?: Transport;
+  /** Default: standard input of the process. */
+  readonly input?: Readable;
+  /** Default: standard output of the process. */
+  readonly output?: Writable;
   readonly onError?: (error: Error) => void;
 }
 
+export interface StdioConnection {
+  /** Fulfilled when the input has ended and all that it asked is answered, or when the connection was closed. */
+  readonly closed: Promise<void>;
+  /** Ends it at once. */
+  close(): Promise<void>;
+}
+
 /** Serves the mailroom of this process to whoever started it. @throws McpAccessError */
-export function serveMcpStdio(door: McpDoor, caller: Caller, options: StdioOptions = {}): StdioServerHandle {
+export function serveMcpStdio(door: McpDoor, caller: Caller, options: StdioOptions = {}): StdioConnection {
   door.check(caller);
-  return serveStdio(() => door.serverFor(caller), serveOptions(options));
+  return serve(() => door.serverFor(caller), options);
 }
 
 export interface BridgeOptions extends StdioOptions {
@@ -31,7 +42,7 @@ export interface BridgeOptions extends StdioOptions {
  * Passes everything on to a running server.
  * @throws Error when it cannot be reached, or refuses the token
  */
-export async function bridgeMcpStdio(options: BridgeOptions): Promise<StdioServerHandle> {
+export async function bridgeMcpStdio(options: BridgeOptions): Promise<StdioConnection> {
   const client = new Client(
     { name: "mailroom-bridge", version: "1" },
     { versionNegotiation: { mode: "auto" } },
@@ -42,10 +53,11 @@ export async function bridgeMcpStdio(options: BridgeOptions): Promise<StdioServe
       ...(options.fetch !== undefined && { fetch: options.fetch }),
     }),
   );
-  const handle = serveStdio(() => mirrorOf(client), serveOptions(options));
+  const connection = serve(() => mirrorOf(client), options);
   return {
+    closed: connection.closed,
     async close() {
-      await handle.close();
+      await connection.close();
       await client.close();
     },
   };
@@ -73,9 +85,9 @@ function mirrorOf(client: Client): Server {
   return server;
 }
 
-function serveOptions({ transport, onError }: StdioOptions) {
-  return {
-    ...(transport !== undefined && { transport }),
-    ...(onError !== undefined && { onerror: onError }),
-  };
+function serve(factory: McpServerFactory, options: StdioOptions): StdioConnection {
+  const { input = process.stdin, output = process.stdout, onError } = options;
+  const transport = new StdioWire(input, output);
+  const { close } = serveStdio(factory, { transport, ...(onError !== undefined && { onerror: onError }) });
+  return { closed: transport.closed, close };
 }

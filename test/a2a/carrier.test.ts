@@ -1,69 +1,52 @@
 /** A2A agents as comm targets: one server's swarm writes to another's as `name@alias`. */
 
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
 import { MailClient } from "../../src/client/index.js";
 import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
 import { served } from "../kit/served.js";
 
-const WRITER = JSON.stringify([
-  {
-    name: "home",
-    version: "1.0.0",
-    entrypoint: "lead",
-    enable_interswarm: true,
-    agents: [
-      {
-        name: "lead",
-        factory: "mail:scripted",
-        comm_targets: ["desk@lab"],
-        enable_entrypoint: true,
-        enable_interswarm: true,
-        can_complete_tasks: true,
-        agent_params: {
-          rules: [
-            {
-              when: { from: "desk@lab", body: "Umbrella?" },
-              do: [{ send_request: { target: "desk@lab", subject: "Re", body: "take one" } }],
-            },
-            { when: { from: "desk@lab" }, do: [{ task_complete: "lab: {{body}}" }] },
-            { when: { from_type: "system" }, do: [{ task_complete: "system: {{body}}" }] },
-            { do: [{ send_request: { target: "desk@lab", subject: "Ask", body: "{{body}}" } }] },
-          ],
+/** A swarm whose lead writes to the lab, by the rules given and at last by passing on what it is told. */
+const swarmWith = (...rules: readonly object[]) =>
+  JSON.stringify([
+    {
+      name: "home",
+      version: "1.0.0",
+      entrypoint: "lead",
+      enable_interswarm: true,
+      agents: [
+        {
+          name: "lead",
+          factory: "mail:scripted",
+          comm_targets: ["desk@lab"],
+          enable_entrypoint: true,
+          enable_interswarm: true,
+          can_complete_tasks: true,
+          agent_params: {
+            rules: [
+              ...rules,
+              { when: { from: "desk@lab" }, do: [{ task_complete: "lab: {{body}}" }] },
+              { when: { from_type: "system" }, do: [{ task_complete: "system: {{body}}" }] },
+              { do: [{ send_request: { target: "desk@lab", subject: "Ask", body: "{{body}}" } }] },
+            ],
+          },
         },
-      },
-    ],
-  },
-]);
+      ],
+    },
+  ]);
 
 /** Passes on what it is told, to the lab and back. */
-const PASSER_ON = JSON.stringify([
-  {
-    name: "home",
-    version: "1.0.0",
-    entrypoint: "lead",
-    enable_interswarm: true,
-    agents: [
-      {
-        name: "lead",
-        factory: "mail:scripted",
-        comm_targets: ["desk@lab"],
-        enable_entrypoint: true,
-        enable_interswarm: true,
-        can_complete_tasks: true,
-        agent_params: {
-          rules: [
-            { when: { from: "desk@lab" }, do: [{ task_complete: "lab: {{body}}" }] },
-            { do: [{ send_request: { target: "desk@lab", subject: "Ask", body: "{{body}}" } }] },
-          ],
-        },
-      },
-    ],
-  },
-]);
+const PASSER_ON = swarmWith();
+
+/** Also answers what the lab asks back. */
+const WRITER = swarmWith({
+  when: { from: "desk@lab", body: "Umbrella?" },
+  do: [{ send_request: { target: "desk@lab", subject: "Re", body: "take one" } }],
+});
 
 const config = (url: string) =>
   `[a2a]\nallow = ["loopback"]\n[a2a.agents]\nlab = { url = "${url}", token = "user:home" }\n`;
@@ -80,16 +63,60 @@ function cardAt(url: string): string {
   });
 }
 
-async function listening(server: Server): Promise<string> {
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close().closeAllConnections();
+});
+
+/** A server that is there until the test is over. */
+async function listening(handle: RequestListener): Promise<string> {
+  const server = createServer(handle);
+  servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("it has no port");
   return `http://127.0.0.1:${address.port}`;
 }
 
-const servers: Server[] = [];
-afterEach(() => {
-  for (const server of servers.splice(0)) server.close().closeAllConnections();
+/** An A2A agent with a card that leads to `answer`. */
+async function agent(answer: RequestListener): Promise<string> {
+  const url = await listening((request, response) => {
+    if (request.url === "/rpc") answer(request, response);
+    else response.writeHead(200, { "content-type": "application/json" }).end(cardAt(`${url}/rpc`));
+  });
+  return url;
+}
+
+interface Told {
+  readonly contextId?: string;
+  readonly taskId?: string;
+  readonly parts: readonly { readonly text: string }[];
+}
+
+/** An agent that answers each message as it is told to, and what it heard. */
+async function agentWho(reply: (message: Told) => object): Promise<{ url: string; heard: Told[] }> {
+  const heard: Told[] = [];
+  const url = await agent(async (request, response) => {
+    const { id, params } = JSON.parse(await text(request));
+    heard.push(params.message);
+    response
+      .writeHead(200, { "content-type": "application/json" })
+      .end(JSON.stringify({ jsonrpc: "2.0", id, ...reply(params.message) }));
+  });
+  return { url, heard };
+}
+
+const inState = (state: string, words: string, id = "lab-task") => ({
+  result: {
+    task: {
+      id,
+      contextId: "lab-context",
+      status: {
+        state,
+        message: { messageId: "m", role: "ROLE_AGENT", contextId: "lab-context", parts: [{ text: words }] },
+      },
+    },
+  },
 });
 
 describe("an A2A agent as a comm target", () => {
@@ -135,6 +162,36 @@ describe("an A2A agent as a comm target", () => {
     }
   });
 
+  it("may ask for authorisation, and goes on with the same task when it is told so", async () => {
+    const lab = await agentWho(({ taskId }) =>
+      taskId === "lab-task"
+        ? inState("TASK_STATE_COMPLETED", "thank you")
+        : inState("TASK_STATE_AUTH_REQUIRED", "sign in first"),
+    );
+    await using home = await served(PASSER_ON, config(lab.url));
+    const ann = new MailClient(home.url, { token: "user:ann" });
+    expect((await ann.postMessage("hello", { taskId: "t" })).response).toBe("lab: sign in first");
+    expect((await ann.postMessage("done", { taskId: "t" })).response).toBe("lab: thank you");
+    expect(lab.heard).toMatchObject([
+      { parts: [{ text: "hello" }] },
+      { parts: [{ text: "done" }], contextId: "lab-context", taskId: "lab-task" },
+    ]);
+  });
+
+  it("that did not wait for an answer gets it as a new task in the same context", async () => {
+    const lab = await agentWho(({ taskId = "", contextId = "" }) => {
+      if (taskId !== "") return { error: { code: -32004, message: "the task has ended" } };
+      return contextId === ""
+        ? inState("TASK_STATE_AUTH_REQUIRED", "sign in first")
+        : inState("TASK_STATE_COMPLETED", "thank you", "another-task");
+    });
+    await using home = await served(PASSER_ON, config(lab.url));
+    const ann = new MailClient(home.url, { token: "user:ann" });
+    await ann.postMessage("hello", { taskId: "t" });
+    expect((await ann.postMessage("done", { taskId: "t" })).response).toBe("lab: thank you");
+    expect(lab.heard.map(({ taskId = "" }) => taskId)).toEqual(["", "lab-task", ""]);
+  });
+
   describe("[AGT-PEER-08] that fails is told to the agent who wrote, with the reason", () => {
     /** What the agent was told, and that nothing else came of its mail. */
     async function told(url: string, body: string): Promise<string> {
@@ -151,9 +208,8 @@ describe("an A2A agent as a comm target", () => {
     }
 
     it("when it cannot be reached", async () => {
-      const closed = createServer();
-      const url = await listening(closed);
-      await new Promise((resolve) => closed.close(resolve));
+      const url = await listening(() => {});
+      await new Promise((resolve) => servers.pop()?.close(resolve));
       expect(await told(url, "hello")).toMatch(
         /^system: Your message 'Ask' to swarm 'lab' was not delivered: the A2A agent 'lab' could not be asked: /,
       );
@@ -166,16 +222,10 @@ describe("an A2A agent as a comm target", () => {
 
     it("when its card is good and its answer is none", async () => {
       let calls = 0;
-      const lab: Server = createServer((request, response) => {
-        if (request.url === "/rpc") {
-          calls++;
-          response.writeHead(500).end("broken");
-          return;
-        }
-        response.writeHead(200, { "content-type": "application/json" }).end(cardAt(`${url}/rpc`));
+      const url = await agent((_request, response) => {
+        calls++;
+        response.writeHead(500).end("broken");
       });
-      const url = await listening(lab);
-      servers.push(lab);
       expect(await told(url, "hello")).toMatch(/^system: .*could not be asked: .*500/);
       // Not asked again and again: an agent that does not know messageId would do its work twice.
       expect(calls).toBe(1);
@@ -184,16 +234,13 @@ describe("an A2A agent as a comm target", () => {
 
   it("[AGT-PEER-09] gets the token at its configured place only, whatever its card says", async () => {
     const seen: (string | undefined)[] = [];
-    const thief = createServer((request, response) => {
+    const thief = await listening((request, response) => {
       seen.push(request.headers.authorization);
       response.writeHead(500).end();
     });
-    const url = `${await listening(thief)}/rpc`;
-    const card = createServer((_request, response) => {
-      response.writeHead(200, { "content-type": "application/json" }).end(cardAt(url));
+    const place = await listening((_request, response) => {
+      response.writeHead(200, { "content-type": "application/json" }).end(cardAt(`${thief}/rpc`));
     });
-    const place = await listening(card);
-    servers.push(thief, card);
     await using home = await served(WRITER, config(place));
     await new MailClient(home.url, { token: "user:ann" }).postMessage("hello");
     expect(seen).toEqual([undefined]);

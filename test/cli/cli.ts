@@ -93,9 +93,17 @@ export interface Started extends AsyncDisposable {
   readonly ended: Promise<Finished>;
 }
 
-/** Starts `mailroom server --json` on a free port and waits until it serves. */
-export async function serve(args: readonly string[], options: RunOptions): Promise<Started> {
+/**
+ * Starts `mailroom server --json` on a free port and waits until it serves.
+ * @param onNote told each line that it says beside that, meanwhile
+ */
+export async function serve(
+  args: readonly string[],
+  options: RunOptions,
+  onNote: (line: string) => void = () => {},
+): Promise<Started> {
   const child = await start(["server", "--json", "--port", "0", ...args], options);
+  createInterface({ input: child.stderr }).on("line", onNote);
   let stdout = "";
   let stderr = "";
   child.stderr.on("data", (chunk) => {

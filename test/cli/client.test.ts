@@ -3,6 +3,11 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { runCommand } from "../../src/cli/repl/command.js";
+import { promptFor } from "../../src/cli/repl/loop.js";
+import { findCommand } from "../../src/cli/repl/table.js";
+import { processTerminal } from "../../src/cli/terminal.js";
+import { MailClient } from "../../src/client/index.js";
 import { ASKING_SWARM } from "./breakpoint-swarm.js";
 import { type Folder, folder, run, type Started, serve } from "./cli.js";
 
@@ -173,5 +178,30 @@ describe("the prompt", { timeout: 180_000 }, () => {
     expect(stderr).toContain("there is no command 'nonsense'");
     const history = await readFile(join(here.path, ".mailroom_history"), "utf8").catch(() => "");
     expect(history).not.toContain("login");
+  });
+
+  it("shows whom the server takes the caller for, also when a token was refused or given up", async () => {
+    const shown: string[] = [];
+    const caller = new MailClient(server.url, { token: "user:ann" });
+    const type = (name: string, ...words: readonly string[]) =>
+      runCommand(findCommand(name, words), words, {
+        client: caller,
+        terminal: { ...processTerminal(), out: () => {} },
+        json: false,
+        verbose: false,
+        signal: new AbortController().signal,
+        onCaller: (who) => void shown.push(promptFor(server.url, who)),
+      });
+    const { host } = new URL(server.url);
+    await expect(type("login", "nonsense")).rejects.toMatchObject({ status: 401 });
+    await type("login", "admin:root");
+    await type("logout");
+    expect(shown).toEqual([
+      `mail::user:dev@${host}> `,
+      `mail::admin:root@${host}> `,
+      `mail::user:dev@${host}> `,
+    ]);
+    // Which is who they are.
+    expect(await caller.whoami()).toEqual({ role: "user", id: "dev" });
   });
 });

@@ -5,6 +5,8 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { MailClient } from "../../src/client/index.js";
+import { withResolvers } from "../../src/engine/runtime/waiters.js";
+import { openSqliteStore } from "../../src/store/index.js";
 import { ASKING_SWARM } from "./breakpoint-swarm.js";
 import { folder, run, serve } from "./cli.js";
 
@@ -28,6 +30,29 @@ describe("mailroom server", { timeout: 180_000 }, () => {
     await using second = await serve([], { cwd });
     expect(second.facts.admin_token).toBeUndefined();
     expect(await new MailClient(second.url, { token }).whoami()).toMatchObject({ role: "admin" });
+  });
+
+  it("waits for a command that has the data open at that moment, and says so; not for another server", async () => {
+    await using here = await folder();
+    const cwd = here.path;
+    const data = join(cwd, "data");
+    // As a command does for as long as it looks.
+    const store = await openSqliteStore({ directory: data });
+    const waiting = withResolvers<void>();
+    const starting = serve(["--dev", "--data", data], { cwd }, (line) => {
+      if (line.includes(`process ${process.pid} `) && line.includes("waiting")) waiting.resolve();
+    });
+    await Promise.race([waiting.promise, starting]);
+    await store.close();
+    await using server = await starting;
+    expect(await new MailClient(server.url).ping()).toMatchObject({ status: "running" });
+
+    const second = await run(["server", "--dev", "--port", "0", "--data", data], { cwd });
+    expect(second).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`is held by process ${server.child.pid} `),
+    });
+    expect(second.stderr).not.toContain("waiting");
   });
 
   it("takes up what was running when it was killed", async () => {
@@ -206,8 +231,12 @@ describe("mailroom tasks", { timeout: 180_000 }, () => {
     expect(await server.ended).toMatchObject({ code: 0 });
     const later = await run(["tasks", "show", "slow", "--json"], { cwd });
     expect(JSON.parse(later.stdout).events.map(({ id }: { id: string }) => id)).toEqual(ids);
-    const late = await run(["tasks", "cancel", "done"], { cwd });
-    expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining("a server must run") });
+    for (const late of [
+      await run(["tasks", "cancel", "done"], { cwd }),
+      await run(["tasks", "answer", "done", "yes"], { cwd }),
+    ]) {
+      expect(late).toMatchObject({ code: 3, stderr: expect.stringContaining("a server must run") });
+    }
   });
 
   it("shows a caller elsewhere only its own", async () => {

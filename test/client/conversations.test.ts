@@ -1,8 +1,11 @@
 /** The client of conversations against a real server. */
 
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, expectTypeOf, it } from "vitest";
 import { WebSocket } from "ws";
+import type { Summary, SummaryOptions } from "../../src/client/conversations-wire.js";
 import { ConversationClient } from "../../src/client/index.js";
+import type { SummaryResult } from "../../src/conversations/book/summary-scope.js";
+import type { SummaryParams } from "../../src/conversations/domain/params.js";
 import { BridgeHarness } from "../map/bridge-harness.js";
 
 let house: BridgeHarness;
@@ -62,4 +65,9 @@ it("says so when the connection is lost", async () => {
   await house.map.close();
   await expect(events.next()).rejects.toMatchObject({ code: "connection_lost" });
   await expect(ann.get("conv-1")).rejects.toMatchObject({ code: "connection_lost" });
+});
+
+it("has the server's own shapes of a summary, which it may not import", () => {
+  expectTypeOf<Summary>().toEqualTypeOf<SummaryResult>();
+  expectTypeOf<SummaryOptions & { conversationId: string }>().toExtend<SummaryParams>();
 });

@@ -57,7 +57,9 @@ describe("we ask", () => {
       ["back", "::task_complete::"],
     ]);
     for (const { wrapper } of pylon.taken) {
-      expect(parseInterswarmMessage(wrapper)).toBeDefined();
+      expect(parseInterswarmMessage(wrapper)).toMatchObject({
+        payload: { subject: wrapper.payload.subject },
+      });
       expect(wrapper).toMatchObject({ task_owner: "user:alice@alpha", auth_token: "" });
       expect(wrapper.payload.task_id).toBe(taskId);
     }

@@ -262,3 +262,23 @@ describe("addresses", () => {
     expect(await bob.call("mail/list")).toMatchObject({ conversations: [] });
   });
 });
+
+describe("a carrier of one's own", () => {
+  it("whose sending fails loses its connection, and nobody else's", async () => {
+    await start();
+    const closed: number[] = [];
+    const connection = map.map.connect({
+      send: () => {
+        throw new Error("the line is cut");
+      },
+      buffered: 0,
+      close: (code) => void closed.push(code),
+    });
+    connection?.receive(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "map/connect", params: {} }));
+    await until(() => connection?.isClosed);
+    expect(closed).toEqual([1011]);
+    expect(map.problems.map(String)).toEqual(["Error: a frame could not be handed to its carrier"]);
+    const other = await map.raw();
+    expect(await other.call("map/agents/list")).toEqual({ agents: [] });
+  });
+});

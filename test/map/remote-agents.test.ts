@@ -6,9 +6,9 @@ import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { MailClient } from "../../src/client/index.js";
 import { systemIds } from "../../src/library/clock.js";
-import { buildRequest } from "../../src/mail/build.js";
 import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
 import { folder, type Started, serve } from "../cli/cli.js";
+import { requestFrom } from "../kit/foreign-mail.js";
 import { BridgeHarness, type Delivered, delivery, open } from "./bridge-harness.js";
 import { RawClient, until } from "./harness.js";
 
@@ -128,23 +128,7 @@ describe("tasks of different owners that one remote agent serves", () => {
     try {
       const { runtime } = house.mailroom;
       const id = systemIds.uuid();
-      // As two other swarms hand it over: ids of messages are theirs to choose.
-      const from = (swarm: string) => {
-        const taskId = systemIds.uuid();
-        const owner = `user:zoe@${swarm}`;
-        const message = buildRequest({
-          id,
-          timestamp: new Date().toISOString(),
-          taskId,
-          sender: { address_type: "agent", address: `chief@${swarm}` },
-          recipient: { address_type: "agent", address: "coder" },
-          subject: "work",
-          body: `from ${swarm}`,
-        });
-        const instance = { role: "swarm", id: swarm } as const;
-        const rest = { to: ["coder"], adopts: true, resumes: true, contributors: [owner] };
-        return runtime.receive({ instance, taskId, owner, message, ...rest });
-      };
+      const from = (swarm: string) => requestFrom(swarm, runtime, { id, to: "coder" });
       const [north, south] = [await from("north"), await from("south")];
       const coder = await house.coder();
       const [one, two] = [await delivery(coder, "from north"), await delivery(coder, "from south")];

@@ -130,6 +130,51 @@ describe("a model that is configured", { timeout: 60_000 }, () => {
     expect(stderr).not.toContain("sk-openai-secret");
   });
 
+  it("[MAP-OURS-26] that keeps failing is stood in for once in the journal, and never in the place of what it wrote", async () => {
+    await start(`summary_model = "${MODEL}"`);
+    const ann = await connect("user:ann");
+    const { id } = await ann.create({ subject: "Lunch" });
+    await ann.say(id, "We agreed on soup.");
+    const events = await ann.follow({ conversationId: id });
+    const working = model.model;
+    model.model = () => ({ status: 400, message: "no such model" });
+    for (let n = 0; n < 3; n++) expect((await ann.summary(id))._meta?.fallback).toBe("model_failed");
+    model.model = working;
+    const { summary } = await ann.summary(id);
+    model.model = () => ({ status: 400, message: "no such model" });
+    expect((await ann.summary(id, { regenerate: true }))._meta?.fallback).toBe("model_failed");
+    expect(await ann.summary(id)).toMatchObject({ generated: false, summary });
+    await ann.say(id, "Enjoy.");
+    const told: unknown[] = [];
+    for await (const { type, data } of events) {
+      if (type === "mail.summary.generated") told.push(data.summary);
+      if (type === "mail.turn.added") break;
+    }
+    expect(told).toEqual([expect.stringContaining("We agreed on soup."), summary]);
+  });
+
+  it("[MAP-METH-05] [MAP-OURS-26] is not waited for by those who join, who get its summary if there is one", async () => {
+    await start(`summary_model = "${MODEL}"\nsummary_timeout = "10m"`);
+    const ann = await connect("user:ann");
+    const { id } = await ann.create({ subject: "Lunch" });
+    await ann.say(id, "We agreed on soup.");
+    const join = async (name: string) => {
+      const newcomer = await connect(`user:${name}`);
+      const catchUp = { includeSummary: true };
+      return (await newcomer.request("mail/join", { conversationId: id, catchUp })).summary;
+    };
+    const working = model.model;
+    model.model = () => ({ silent: true });
+    expect(await join("bob")).toContain("We agreed on soup.");
+    expect(model.requests).toHaveLength(0);
+    model.model = working;
+    const { summary } = await ann.summary(id);
+    expect(summary).toContain("Lunch was discussed");
+    model.model = () => ({ silent: true });
+    expect(await join("cleo")).toBe(summary);
+    expect(model.requests).toHaveLength(1);
+  });
+
   it("[MAP-OURS-26] that never answers holds up nobody, and is not waited for longer than it may take", async () => {
     await start(`summary_model = "${MODEL}"\nsummary_timeout = "4s"`);
     model.model = () => ({ silent: true });

@@ -6,7 +6,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, it } from "vitest";
 import { MailClient } from "../../src/client/index.js";
 import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
-import { command, folder, serve } from "../cli/cli.js";
+import { command, folder, run, serve } from "../cli/cli.js";
 import { served } from "../kit/served.js";
 
 async function connect(url: string, token: string): Promise<Client> {
@@ -126,6 +126,22 @@ describe("/mcp of the server", () => {
   });
 });
 
+/** What a script writes into the command: all at once, the last line without an end. */
+function script(...calls: readonly { readonly name: string; readonly arguments: Record<string, unknown> }[]) {
+  const opening = {
+    protocolVersion: "2025-06-18",
+    capabilities: {},
+    clientInfo: { name: "script", version: "1" },
+  };
+  return [
+    { jsonrpc: "2.0", id: 0, method: "initialize", params: opening },
+    { jsonrpc: "2.0", method: "notifications/initialized" },
+    ...calls.map((params, index) => ({ jsonrpc: "2.0", id: index + 1, method: "tools/call", params })),
+  ]
+    .map((message) => JSON.stringify(message))
+    .join("\n");
+}
+
 describe("mailroom mcp", { timeout: 60_000 }, () => {
   it("[AGT-MCP-04] is a client of the server that runs on the data directory", async () => {
     await using here = await folder();
@@ -155,4 +171,53 @@ describe("mailroom mcp", { timeout: 60_000 }, () => {
     expect(await textOf(third, "get_task", { task_id: "t" })).toContain("You said: hello");
     await third.close();
   });
+
+  it("answers all that it was asked before it ends with its input", async () => {
+    await using here = await folder();
+    await writeFile(join(here.path, "swarms.json"), ASKING_SWARM);
+    const answers = async (message: string) => {
+      const input = script(
+        { name: "list_tasks", arguments: {} },
+        { name: "post_task", arguments: { message } },
+      );
+      const { code, stdout } = await run(["mcp", "--as", "user:ann"], { cwd: here.path, input });
+      expect(code).toBe(0);
+      const lines = stdout.trimEnd().split("\n");
+      return new Map(
+        lines.map((line) => {
+          const { id, result } = JSON.parse(line);
+          return [id, result.content?.[0].text ?? ""];
+        }),
+      );
+    };
+    const alone = await answers("hello");
+    expect([...alone.keys()].sort()).toEqual([0, 1, 2]);
+    expect(alone.get(2)).toBe("You said: hello");
+
+    await using _server = await serve(["--dev"], { cwd: here.path });
+    const bridged = await answers("hello again");
+    expect([...bridged.keys()].sort()).toEqual([0, 1, 2]);
+    expect(bridged.get(2)).toBe("You said: hello again");
+  });
+
+  it("ends with its input when what it was asked was taken back", async () => {
+    await using here = await folder();
+    await writeFile(join(here.path, "swarms.json"), ASKING_SWARM);
+    const input = [
+      script({ name: "read_mail", arguments: { wait_seconds: 50 } }),
+      JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } }),
+    ].join("\n");
+    // Longer than the test may take, were it waited for.
+    const { code, stdout } = await run(["mcp", "--as", "member:clerk"], { cwd: here.path, input });
+    expect({
+      code,
+      ids: stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line).id),
+    }).toEqual({
+      code: 0,
+      ids: [0],
+    });
+  }, 40_000);
 });

@@ -1,9 +1,9 @@
 /** Mailroom as an MCP server, used by the official client over real HTTP and over stdio. */
+import { randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PassThrough } from "node:stream";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Principal } from "../../src/auth/index.js";
 import { defineAction, defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
@@ -14,6 +14,7 @@ import {
   McpDoor,
   type McpHttpDoor,
 } from "../../src/mcp/index.js";
+import { requestFrom } from "../kit/foreign-mail.js";
 import { StreamTransport } from "./stream-transport.js";
 
 const askOwner = defineAction({
@@ -27,6 +28,14 @@ const compile = defineAction({
   description: "Compiles a file",
   parameters: { type: "object", properties: { file: { type: "string" } }, required: ["file"] },
   run: ({ file }) => `compiled ${String(file)}`,
+});
+
+/** Has a parameter of its own by a name with which callers may also say which mail they mean. */
+const lookUp = defineAction({
+  name: "look_up",
+  description: "Looks a ticket up",
+  parameters: { type: "object", properties: { task_id: { type: "string" } }, required: ["task_id"] },
+  run: ({ task_id }) => `ticket ${String(task_id)} is open`,
 });
 
 const desk = () =>
@@ -51,7 +60,7 @@ const desk = () =>
           else mail.request("coder", "Code", mail.body);
         },
       }),
-      defineAgent({ name: "coder", commTargets: ["lead"], actions: [compile], remote: true }),
+      defineAgent({ name: "coder", commTargets: ["lead"], actions: [compile, lookUp], remote: true }),
     ],
   });
 
@@ -243,6 +252,44 @@ describe("a process that is an agent", () => {
     expect((await outcome).message.message.body).toBe("both");
   });
 
+  it("does not answer a message of another task that has the same id", async () => {
+    const coder = await connect("member:coder");
+    const id = randomUUID();
+    const from = (swarm: string) => requestFrom(swarm, mailroom.runtime, { id, to: "coder" });
+    const [north, south] = [await from("north"), await from("south")];
+    const first = await call(coder, "read_mail");
+    expect(first.data).toMatchObject({ message_id: id });
+    const named = { message_id: id, task_id: first.data?.task_id };
+    const reply = { target: "lead", subject: "Re", body: "meant for the first" };
+    expect(await call(coder, "send_request", { ...reply, ...named })).toMatchObject({ failed: false });
+    const second = await call(coder, "read_mail");
+    expect(second.data).toMatchObject({ message_id: id });
+    expect(second.data?.task_id).not.toBe(first.data?.task_id);
+    // Said again, as by somebody who has not seen the reply.
+    const again = [
+      await call(coder, "send_request", { ...reply, ...named }),
+      await call(coder, "answer_mail", { ...named, calls: [{ name: "send_request", args: reply }] }),
+      await call(coder, "acknowledge_mail", named),
+      await call(coder, "release_mail", named),
+    ];
+    for (const { failed, text } of again) {
+      expect(failed).toBe(true);
+      expect(text).toContain(`you have ${id} of task ${String(second.data?.task_id)}`);
+    }
+    const wordsOf = async (key: string) =>
+      JSON.stringify((await mailroom.store.read(key)).map(({ data }) => data));
+    const words = [await wordsOf(north.key), await wordsOf(south.key)];
+    expect(words.filter((text) => text.includes("meant for the first"))).toHaveLength(1);
+  });
+
+  it("gives an action its own parameter by the name of ours", async () => {
+    const coder = await connect("member:coder");
+    await mailroom.user("ann").post("write it");
+    await call(coder, "read_mail");
+    expect(await call(coder, "look_up", { task_id: "T-1" })).toMatchObject({ failed: false });
+    expect((await call(coder, "read_mail")).text).toContain("look_up: SUCCESS: ticket T-1 is open");
+  });
+
   it("loses a message whose task was cancelled", async () => {
     const coder = await connect("member:coder");
     const { task } = await mailroom.user("ann").post("write it");
@@ -255,7 +302,7 @@ describe("a process that is an agent", () => {
 
 describe("who may not", () => {
   it.each(["agent:other", "member:lead", "member:nobody"])("%s", async (token) => {
-    await expect(connect(token)).rejects.toThrow();
+    await expect(connect(token)).rejects.toThrow("403");
   });
 });
 
@@ -266,7 +313,8 @@ describe("stdio", () => {
     const bridge = await bridgeMcpStdio({
       url,
       token: "member:coder",
-      transport: new StdioServerTransport(toServer, toClient),
+      input: toServer,
+      output: toClient,
     });
     const coder = new Client({ name: "test", version: "1" });
     await coder.connect(new StreamTransport(toClient, toServer));

@@ -1,29 +1,21 @@
 /** The words of `mailroom conversations` and `mailroom map`. What they do is loaded when they are used. */
-import type { Command, Option } from "commander";
+import type { Command } from "commander";
 import type { ExitCode } from "../exit.js";
+import { config, data, json, withServer } from "../shared-options.js";
 import type { Terminal } from "../terminal.js";
 
-type Shared = Record<"json" | "config" | "data" | "token", () => Option>;
-
-export function addConversations(
-  program: Command,
-  terminal: Terminal,
-  done: (code: ExitCode) => void,
-  shared: Shared,
-): void {
+export function addConversations(program: Command, terminal: Terminal, done: (code: ExitCode) => void): void {
   const reaching = (command: Command) =>
-    command
-      .option("--url <url>", "a server elsewhere, instead of the one on this machine")
-      .addOption(shared.token())
+    withServer(command)
       .option("--as <role:id>", "on this machine: whom to speak for", "admin:local")
-      .addOption(shared.data())
-      .addOption(shared.config());
+      .addOption(data())
+      .addOption(config());
   const conversations = program
     .command("conversations")
     .description("what was said, in tasks and beside them; needs a running server");
   const load = async () => await import("./conversations.js");
   const add = (name: string, description: string) =>
-    reaching(conversations.command(name).description(description)).addOption(shared.json());
+    reaching(conversations.command(name).description(description)).addOption(json());
   add("list", "oldest first").action(async (options) =>
     done(await (await load()).listConversations(options, terminal)),
   );

@@ -19,7 +19,8 @@ export async function runMap(
   // Nobody serves the data directory, so this process does, for as long as somebody writes to it.
   const { startServer } = await import("../server/start.js");
   const { settings } = way;
-  const server = await startServer({ ...settings, server: { ...settings.server, port: 0 } }, process.cwd());
+  const onAnyPort = { ...settings, server: { ...settings.server, port: 0 } };
+  const server = await startServer(onAnyPort, process.cwd(), (line) => terminal.note(line));
   try {
     const own = await wayToMap(options, terminal);
     if (own.url === undefined) {

@@ -1,8 +1,7 @@
 /** `mailroom mcp`: MCP on standard input and output, for programs that start their MCP servers themselves. */
-import { finished } from "node:stream/promises";
 import { type Role, roleOf } from "../../auth/index.js";
 import { loadConfig } from "../../config/index.js";
-import { bridgeMcpStdio, McpDoor, serveMcpStdio } from "../../mcp/index.js";
+import { bridgeMcpStdio, McpDoor, type StdioConnection, serveMcpStdio } from "../../mcp/index.js";
 import { parseAddress } from "../connect.js";
 import { reachLocalServer } from "../control/reach.js";
 import { CliError, EXIT, type ExitCode } from "../exit.js";
@@ -18,29 +17,25 @@ export interface McpOptions extends PlaceOptions {
   readonly as?: string;
 }
 
-interface Session {
-  close(): Promise<void>;
-}
-
 /** Decisions C4: a client of a running server; only if there is none, a server in this process. */
 export async function runMcp(options: McpOptions, terminal: Terminal): Promise<ExitCode> {
-  const session =
+  const connection =
     options.url === undefined
       ? await onThisMachine(options, terminal)
       : await elsewhere(options.url, options, terminal);
-  await untilLeft(terminal.stdin);
-  await session.close();
+  await untilLeft(connection);
+  await connection.close();
   return EXIT.ok;
 }
 
-async function elsewhere(given: string, options: McpOptions, terminal: Terminal): Promise<Session> {
+async function elsewhere(given: string, options: McpOptions, terminal: Terminal): Promise<StdioConnection> {
   const { url, token } = parseAddress(given, options.token ?? terminal.env.MAILROOM_TOKEN);
   return reached(
     bridgeMcpStdio({ url: `${url}/mcp`, token: token ?? options.as ?? "", onError: note(terminal) }),
   );
 }
 
-async function onThisMachine(options: McpOptions, terminal: Terminal): Promise<Session> {
+async function onThisMachine(options: McpOptions, terminal: Terminal): Promise<StdioConnection> {
   const caller = callerOf(options.as ?? "admin:local");
   const directory = process.cwd();
   // Any free port: who starts this command for each of its sessions has not thought of one.
@@ -60,20 +55,22 @@ async function onThisMachine(options: McpOptions, terminal: Terminal): Promise<S
       }),
     );
     return {
+      closed: bridge.closed,
       async close() {
         await bridge.close();
         await local.close();
       },
     };
   }
-  const running = await startServer(settings, directory);
+  const running = await startServer(settings, directory, (line) => terminal.note(line));
   terminal.note(
     `no server was running; this process serves '${running.mailroom.swarm.name}' at ${running.url}`,
   );
-  const handle = serveMcpStdio(new McpDoor(running.mailroom), caller, { onError: note(terminal) });
+  const connection = serveMcpStdio(new McpDoor(running.mailroom), caller, { onError: note(terminal) });
   return {
+    closed: connection.closed,
     async close() {
-      await handle.close();
+      await connection.close();
       await running.close();
     },
   };
@@ -103,15 +100,15 @@ function callerOf(text: string): { readonly role: Role; readonly id: string } {
   });
 }
 
-/** Ends with standard input, or at a signal. */
-async function untilLeft(stdin: NodeJS.ReadableStream): Promise<void> {
+/** Ends when standard input has ended and is answered, or at a signal. */
+async function untilLeft({ closed }: StdioConnection): Promise<void> {
   const signals = ["SIGINT", "SIGTERM"] as const;
   let leave = () => {};
   const signalled = new Promise<void>((resolve) => {
     leave = resolve;
   });
   for (const signal of signals) process.once(signal, leave);
-  await Promise.race([finished(stdin, { writable: false }).catch(() => {}), signalled]);
+  await Promise.race([closed, signalled]);
   for (const signal of signals) process.removeListener(signal, leave);
 }
 

@@ -1,13 +1,13 @@
 /** The words of `mailroom mesh`; with the reference's flags (agent-swarm protocol, command line). */
-import type { Command, Option } from "commander";
+import type { Command } from "commander";
 import type { OperationName } from "../../mesh/index.js";
 import type { ExitCode } from "../exit.js";
 import { CliError, EXIT } from "../exit.js";
 import { wholeNumber } from "../options.js";
+import { withPlace } from "../shared-options.js";
 import type { Terminal } from "../terminal.js";
 import type { MeshOptions } from "./mesh.js";
 
-type Shared = Record<"json" | "config" | "data", () => Option>;
 type Flags = Readonly<Record<string, string | boolean | undefined>>;
 
 interface Place {
@@ -19,20 +19,9 @@ interface Place {
 
 const load = async () => await import("./mesh.js");
 
-export function addMesh(
-  program: Command,
-  terminal: Terminal,
-  done: (code: ExitCode) => void,
-  shared: Shared,
-): void {
+export function addMesh(program: Command, terminal: Terminal, done: (code: ExitCode) => void): void {
   const mesh = program.command("mesh").description("signed mail between agents of different people");
-  const add = (name: string, description: string) =>
-    mesh
-      .command(name)
-      .description(description)
-      .addOption(shared.data())
-      .addOption(shared.config())
-      .addOption(shared.json());
+  const add = (name: string, description: string) => withPlace(mesh.command(name).description(description));
   const place: Place = { mesh, terminal, done, add };
   addAgent(place);
   addSwarms(place);
@@ -104,9 +93,10 @@ function addAgent(place: Place): void {
     .option("--include-archived", "and those that were archived")
     .option("--retention-hours <hours>", "but not younger ones", "24")
     .option("--force", "younger ones, too")
-    .option("--sessions", "taken for the reference's sake: here tasks are in the place of its sessions")
-    .option("--timeout-minutes <minutes>", "taken with it")
-    .option("-y, --yes", "do not ask");
+    .option("--sessions", "refused: a thread of a peer is a task here, and tasks stay")
+    .option("--timeout-minutes <minutes>", "refused with it")
+    .option("-y, --yes", "do not ask")
+    .hook("preAction", refuseSessions);
   simple(
     place,
     purge,
@@ -117,6 +107,23 @@ function addAgent(place: Place): void {
       retention_hours: force === true ? 0 : hours(retentionHours, "--retention-hours"),
     }),
     "Remove them for good?",
+  );
+}
+
+/**
+ * The reference remembers for each peer which session of its assistant to go on with, and forgets those that were idle.
+ * Here the peer's threads are tasks: nothing is gone on with but what the peer itself names.
+ */
+function refuseSessions(purge: Command): void {
+  const { sessions, timeoutMinutes } = purge.opts<Flags>();
+  if (sessions === undefined && timeoutMinutes === undefined) return;
+  throw new CliError(
+    "usage",
+    "there are no sessions to purge: a thread of a peer is a task here, and tasks stay",
+    {
+      exit: EXIT.usage,
+      hint: "leave out --sessions and --timeout-minutes; --messages removes what was deleted from the inbox",
+    },
   );
 }
 

@@ -18,7 +18,7 @@ export async function runServer(options: ServerCommandOptions, terminal: Termina
   const directory = process.cwd();
   const { settings } = loadConfig({ flags: flagsOf(options), env: terminal.env, directory });
   const stopped = untilStopped(() => terminal.note("stopping; once more to stop at once"));
-  const running = await startServer(settings, directory);
+  const running = await startServer(settings, directory, (line) => terminal.note(line));
   exportEnvironment(running, settings);
   if (options.json === true) terminal.json(facts(running));
   else for (const line of banner(running, settings, terminal)) terminal.out(line);

@@ -1,9 +1,8 @@
 /** The words of `mailroom swarms`. What they do is loaded when they are used. */
-import type { Command, Option } from "commander";
+import type { Command } from "commander";
 import type { ExitCode } from "../exit.js";
+import { withPlace, withServer } from "../shared-options.js";
 import type { Terminal } from "../terminal.js";
-
-type Shared = Record<"json" | "config" | "data" | "token", () => Option>;
 
 const ADD_HELP = `
 Tokens for other swarms are looked up in the environment of the server when they are used. Without an option that is
@@ -12,25 +11,13 @@ SWARM_AUTH_TOKEN_<NAME>.
   mailroom swarms add beta https://beta.example.com
   mailroom swarms add beta http://127.0.0.1:8102 --token-env BETA_TOKEN --volatile`;
 
-export function addSwarms(
-  program: Command,
-  terminal: Terminal,
-  done: (code: ExitCode) => void,
-  shared: Shared,
-): void {
+export function addSwarms(program: Command, terminal: Terminal, done: (code: ExitCode) => void): void {
   const swarms = program
     .command("swarms")
     .description("the other swarms that a running server knows; for admins");
   const load = async () => await import("./swarms.js");
   const add = (name: string, description: string) =>
-    swarms
-      .command(name)
-      .description(description)
-      .option("--url <url>", "a server elsewhere, instead of the one on this machine")
-      .addOption(shared.token())
-      .addOption(shared.data())
-      .addOption(shared.config())
-      .addOption(shared.json());
+    withPlace(withServer(swarms.command(name).description(description)));
   const withTerms = (command: Command) =>
     command
       .option("--token-env <variable>", "where the server finds its token for that swarm")

@@ -42,26 +42,14 @@ export async function addSwarm(
   options: TermsOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const authToken = tokenFor(name, options);
+  const terms = termsFor(name, options);
   return atServer(options, terminal, async (client) => {
-    const volatile = options.volatile === true;
-    await client.registerSwarm({ name, baseUrl, volatile, ...(authToken !== undefined && { authToken }) });
+    await client.registerSwarm({ name, baseUrl, ...terms });
     return showAdded(client, name, options, terminal);
   });
 }
 
-export async function removeSwarm(
-  name: string,
-  options: SwarmOptions,
-  terminal: Terminal,
-): Promise<ExitCode> {
-  return atServer(options, terminal, async (client) => {
-    const receipt = await client.admin.unregisterSwarm(name);
-    if (options.json === true) terminal.json(receipt);
-    else terminal.out("removed");
-    return EXIT.ok;
-  });
-}
+export const removeSwarm = confirmed("removed", (client, name) => client.admin.unregisterSwarm(name));
 
 export async function pingSwarms(
   name: string | undefined,
@@ -97,28 +85,29 @@ export async function acceptProposal(
   options: TermsOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const authToken = tokenFor(name, options);
+  const terms = termsFor(name, options);
   return atServer(options, terminal, async (client) => {
-    const volatile = options.volatile === true;
-    await client.admin.acceptSwarmProposal(name, {
-      volatile,
-      ...(authToken !== undefined && { authToken }),
-    });
+    await client.admin.acceptSwarmProposal(name, terms);
     return showAdded(client, name, options, terminal);
   });
 }
 
-export async function rejectProposal(
-  name: string,
-  options: SwarmOptions,
-  terminal: Terminal,
-): Promise<ExitCode> {
-  return atServer(options, terminal, async (client) => {
-    const receipt = await client.admin.rejectSwarmProposal(name);
-    if (options.json === true) terminal.json(receipt);
-    else terminal.out("rejected");
-    return EXIT.ok;
-  });
+export const rejectProposal = confirmed("rejected", (client, name) => client.admin.rejectSwarmProposal(name));
+
+/** A command about one swarm that the server answers with a receipt; to people, a word says as much. */
+function confirmed(word: string, ask: (client: MailClient, name: string) => Promise<object>) {
+  return (name: string, options: SwarmOptions, terminal: Terminal): Promise<ExitCode> =>
+    atServer(options, terminal, async (client) => {
+      const receipt = await ask(client, name);
+      if (options.json === true) terminal.json(receipt);
+      else terminal.out(word);
+      return EXIT.ok;
+    });
+}
+
+function termsFor(name: string, options: TermsOptions) {
+  const authToken = tokenFor(name, options);
+  return { volatile: options.volatile === true, ...(authToken !== undefined && { authToken }) };
 }
 
 /** What the server shall use as its token: a reference, unless somebody insists. @throws CliError */

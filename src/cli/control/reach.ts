@@ -13,6 +13,11 @@ export interface LocalServer {
   close(): Promise<void>;
 }
 
+export async function isServerRunning(data: string): Promise<boolean> {
+  const path = controlPath(data);
+  return path !== undefined && (await answers(path));
+}
+
 /** Nothing if no server runs on this data directory. */
 export async function reachLocalServer(data: string): Promise<LocalServer | undefined> {
   const path = controlPath(data);

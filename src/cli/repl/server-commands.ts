@@ -2,9 +2,14 @@
 
 import { EXIT } from "../exit.js";
 import { harmless } from "../terminal.js";
-import { type Command, show, wrongUse } from "./command.js";
+import { type Command, type Session, show, wrongUse } from "./command.js";
 
 const none = { usage: "", minimum: 0, maximum: 0 } as const;
+
+/** Without a token one may still be somebody: a server in development has a name for those. */
+async function tellCaller({ client, signal, onCaller }: Session): Promise<void> {
+  if (onCaller !== undefined) onCaller(await client.whoami({ signal }).catch(() => undefined));
+}
 
 export const SERVER_COMMANDS: readonly Command[] = [
   {
@@ -52,8 +57,12 @@ export const SERVER_COMMANDS: readonly Command[] = [
     maximum: 1,
     summary: "use this token from now on",
     run: async (session, given) => {
-      session.onCaller?.(undefined);
-      const caller = await session.client.login(given.argument(0), { signal: session.signal });
+      const caller = await session.client
+        .login(given.argument(0), { signal: session.signal })
+        .catch(async (error: unknown) => {
+          await tellCaller(session);
+          throw error;
+        });
       session.onCaller?.(caller);
       show(session, caller, [`you are ${caller.role}:${harmless(caller.id)}`]);
       return EXIT.ok;
@@ -66,7 +75,7 @@ export const SERVER_COMMANDS: readonly Command[] = [
     summary: "forget the token",
     run: async (session) => {
       session.client.logout();
-      session.onCaller?.(undefined);
+      await tellCaller(session);
       show(session, { status: "logged out" }, ["the token is forgotten"]);
       return EXIT.ok;
     },

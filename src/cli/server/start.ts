@@ -9,7 +9,7 @@ import type { Federation } from "../../federation/index.js";
 import { createServer, type MailroomServer } from "../../http/index.js";
 import { systemClock } from "../../library/clock.js";
 import { Mailroom } from "../../library/mailroom.js";
-import { openSqliteStore, type SqliteStore } from "../../store/index.js";
+import type { SqliteStore } from "../../store/index.js";
 import { loadModuleExport } from "../../swarm/modules.js";
 import { ControlContext } from "../control/context.js";
 import { meshControl } from "../control/mesh-api.js";
@@ -25,6 +25,7 @@ import { createLogger } from "./log.js";
 import { openMap } from "./map.js";
 import { MeshActions, ServedMesh } from "./mesh.js";
 import { meshIdentity } from "./mesh-node.js";
+import { openServerStore } from "./open-store.js";
 import { builtinsWith, type ServedSwarm, servedSwarm } from "./swarm.js";
 
 export interface RunningServer {
@@ -59,17 +60,27 @@ class Opened {
   }
 }
 
-export async function startServer(settings: Settings, directory: string): Promise<RunningServer> {
+/** @param say told what the start waits for */
+export async function startServer(
+  settings: Settings,
+  directory: string,
+  say: (line: string) => void = () => {},
+): Promise<RunningServer> {
   const opened = new Opened();
   try {
-    return await start(settings, directory, opened);
+    return await start(settings, directory, opened, say);
   } catch (error) {
     await opened.closeAll();
     throw error;
   }
 }
 
-async function start(settings: Settings, directory: string, opened: Opened): Promise<RunningServer> {
+async function start(
+  settings: Settings,
+  directory: string,
+  opened: Opened,
+  say: (line: string) => void,
+): Promise<RunningServer> {
   const { server } = settings;
   const meshActions = new MeshActions(settings.mesh.github.token);
   opened.add(() => meshActions.close());
@@ -81,7 +92,7 @@ async function start(settings: Settings, directory: string, opened: Opened): Pro
     settings.store.database === "memory"
       ? undefined
       : (server.data ?? dataDirectoryFor(swarm.definition.name, directory));
-  const store = await openStore(data, settings);
+  const store = await openServerStore(data, settings, say);
   opened.add(() => store.close());
 
   const federation = await openFederation({
@@ -196,12 +207,6 @@ async function start(settings: Settings, directory: string, opened: Opened): Pro
       await opened.closeAll().finally(() => clearInterval(alive));
     },
   };
-}
-
-function openStore(data: string | undefined, { store }: Settings): Promise<SqliteStore> {
-  return data === undefined
-    ? openSqliteStore({ path: ":memory:" })
-    : openSqliteStore({ directory: data, durability: store.durability });
 }
 
 /** A data directory in which `mesh init` was run belongs to an agent of the mesh. */

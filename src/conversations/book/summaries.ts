@@ -3,12 +3,13 @@ import type { SummaryMade, SummaryText } from "../domain/entries.js";
 import type { SummaryParams } from "../domain/params.js";
 import type { View } from "../domain/queries.js";
 import type { TurnRecord } from "../domain/state.js";
-import type { Summariser } from "../domain/summary.js";
+import { extractSummary, type Summariser, type SummaryInput } from "../domain/summary.js";
 import type { Caller } from "../domain/types.js";
 import { hasFullHistory } from "../domain/visibility.js";
 import type { Shelf } from "./shelf.js";
 import {
   cachedSummary,
+  heldSummary,
   type Scope,
   type SummaryResult,
   scopeKey,
@@ -43,6 +44,15 @@ export class Summaries {
     return summaryResult(text, include, turns, { generated: true });
   }
 
+  /** At once, whoever else writes summaries: the kept one while it holds, else sentences that were said. Writes nothing. */
+  async atHand(view: View): Promise<string> {
+    const turns = turnsInScope(view, {});
+    const cached = hasFullHistory(view.viewer)
+      ? cachedSummary(view, {}, turns, this.#summariser.name)
+      : undefined;
+    return (cached?.text ?? extractSummary(await this.#input(view, turns))).summary;
+  }
+
   /** Whoever has the whole history sees the same public turns, so one summary is for all of them. */
   #makeOnce(caller: Caller, view: View, scope: Scope, turns: readonly TurnRecord[]): Promise<SummaryText> {
     const key = JSON.stringify([view.state.header.id, scopeKey(scope), turns.at(-1)?.number ?? 0]);
@@ -60,6 +70,8 @@ export class Summaries {
     turns: readonly TurnRecord[],
   ): Promise<SummaryText> {
     const summary = await this.#make(view, turns);
+    // A stand-in is kept once, and never in the place of what it stands in for: the next call may do better.
+    if (summary.fallback !== undefined && heldSummary(view.state, scope, turns) !== undefined) return summary;
     await this.#shelf.write(view.state.header.id, caller, (_state, { now }): [SummaryMade] => [
       { t: "summary", at: now, scope: scopeKey(scope), upTo: view.upTo, by: caller.acting, summary },
     ]);
@@ -67,10 +79,14 @@ export class Summaries {
   }
 
   async #make(view: View, turns: readonly TurnRecord[]): Promise<SummaryText> {
+    return this.#summariser.summarise(await this.#input(view, turns));
+  }
+
+  async #input(view: View, turns: readonly TurnRecord[]): Promise<SummaryInput> {
     const { subject } = view.state.header;
-    return this.#summariser.summarise({
+    return {
       ...(subject !== undefined && { subject }),
       turns: await this.#shelf.contents(view, turns),
-    });
+    };
   }
 }

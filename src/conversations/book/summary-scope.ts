@@ -42,19 +42,28 @@ export interface CachedSummary {
   readonly text: SummaryText;
 }
 
-/** A cached summary that no turn of the scope has come after, and that the present summariser has made. */
+/** A cached summary that no turn of the scope has come after, whoever made it. */
+export function heldSummary(
+  state: View["state"],
+  scope: Scope,
+  turns: readonly TurnRecord[],
+): (CachedSummary & { readonly number: number }) | undefined {
+  const cached = state.summaries.get(scopeKey(scope));
+  if (cached === undefined || (turns.at(-1)?.number ?? 0) > cached.upTo) return undefined;
+  return { at: cached.at, text: cached.summary, number: cached.number };
+}
+
+/** One of those that the viewer may know of, and that the present summariser has made. */
 export function cachedSummary(
   view: View,
   scope: Scope,
   turns: readonly TurnRecord[],
   summariser: string,
 ): CachedSummary | undefined {
-  const cached = view.state.summaries.get(scopeKey(scope));
-  if (cached === undefined || cached.number > view.upTo) return undefined;
-  // One that had to stand in for another is not kept longer than it must.
-  if ((cached.summary.summariser ?? EXTRACTIVE) !== summariser) return undefined;
-  const newest = turns.at(-1)?.number ?? 0;
-  return newest > cached.upTo ? undefined : { at: cached.at, text: cached.summary };
+  const held = heldSummary(view.state, scope, turns);
+  if (held === undefined || held.number > view.upTo) return undefined;
+  // One that had to stand in for another does not count.
+  return (held.text.summariser ?? EXTRACTIVE) === summariser ? held : undefined;
 }
 
 export interface SummaryResult {

@@ -128,9 +128,8 @@ export class ConversationWriter {
       ...result,
       history,
       ...(cursor !== undefined && { historyCursor: cursor }),
-      ...(catchUp.includeSummary === true && {
-        summary: (await this.#parts.summaries.summary(caller, { conversationId })).summary,
-      }),
+      // The join is done: it does not wait for a model, nor can one fail it.
+      ...(catchUp.includeSummary === true && { summary: await this.#parts.summaries.atHand(view) }),
     };
   }
 

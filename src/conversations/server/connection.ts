@@ -97,7 +97,13 @@ export class MapConnection {
   /** Frames leave in the order of these calls. Whoever reads too slowly loses the connection, never single frames. */
   send(text: string): void {
     if (this.#closed) return;
-    this.#wire.send(text);
+    try {
+      this.#wire.send(text);
+    } catch (error) {
+      this.#server.report(new Error("a frame could not be handed to its carrier", { cause: error }));
+      this.close(1011, "a frame was lost; connect again and replay");
+      return;
+    }
     if (this.#wire.buffered > this.#server.limits.maxBuffered) {
       this.close(1013, "too far behind; connect again and replay");
     }
@@ -181,12 +187,13 @@ export class MapConnection {
       for (const act of after) act();
     } catch (error) {
       this.#fail(request, this.#server.toMapError(error, request.method));
+    } finally {
+      this.#inFlight--;
+      if (BARRIERS.has(request.method)) this.#barrier = false;
     }
     if (this.authFailures >= this.#server.limits.maxAuthFailures) {
       this.close(1008, "too many failed attempts to authenticate");
     }
-    this.#inFlight--;
-    if (BARRIERS.has(request.method)) this.#barrier = false;
     this.#next();
   }
 

@@ -11,14 +11,9 @@ import { denied, MapError } from "../domain/errors.js";
 import type {
   CloseParams,
   GetParams,
-  InviteParams,
-  JoinParams,
-  LeaveParams,
   ListParams,
   ReplayParams,
   SummaryParams,
-  ThreadCreateParams,
-  ThreadListParams,
   TurnParams,
   TurnsListParams,
 } from "../domain/params.js";
@@ -194,21 +189,11 @@ export class TaskBook implements Book {
 
   // --- what a task's conversation does not have -----------------------------------------------------------------
 
-  join(caller: Caller, params: JoinParams): Promise<never> {
-    return this.#refuse(caller, params);
-  }
-  leave(caller: Caller, params: LeaveParams): Promise<never> {
-    return this.#refuse(caller, params);
-  }
-  invite(caller: Caller, params: InviteParams): Promise<never> {
-    return this.#refuse(caller, params);
-  }
-  createThread(caller: Caller, params: ThreadCreateParams): Promise<never> {
-    return this.#refuse(caller, params);
-  }
-  listThreads(caller: Caller, params: ThreadListParams): Promise<never> {
-    return this.#refuse(caller, params);
-  }
+  readonly join: Book["join"] = (...asked) => this.#refuse(...asked);
+  readonly leave: Book["leave"] = (...asked) => this.#refuse(...asked);
+  readonly invite: Book["invite"] = (...asked) => this.#refuse(...asked);
+  readonly createThread: Book["createThread"] = (...asked) => this.#refuse(...asked);
+  readonly listThreads: Book["listThreads"] = (...asked) => this.#refuse(...asked);
 
   async #refuse(caller: Caller, { conversationId }: { readonly conversationId: string }): Promise<never> {
     await this.#open(caller, conversationId);
