@@ -4,11 +4,13 @@
  *
  *   npx tsx scripts/proxies.ts nginx|caddy [--program <path>] [--curl <path>]
  *
- * Behind the proxy is one agent of the mesh with its HTTP API; a second one, without a proxy, is its peer. A curl that
- * speaks HTTP/3 is needed to try that; without one it is left out, and said so.
+ * Behind the proxy is one agent of the mesh with its HTTP API; a second one, without a proxy, is its peer. HTTP/3 is
+ * tried with a curl that speaks it (`curl --version` names HTTP3, as in Debian 13), under a proxy that does; without
+ * them it is left out, and said so.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { randomBytes, randomUUID } from "node:crypto";
 import {
   cpSync,
   existsSync,
@@ -20,7 +22,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
-import { Agent, request } from "node:https";
+import { Agent } from "node:https";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,7 +30,10 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { WebSocket } from "ws";
+import { keyPairFromSeed } from "../src/mesh/identity/keys.js";
 import { makeDevCertificates } from "../src/mesh/index.js";
+import { signDraft } from "../src/mesh/message/build.js";
+import { type Ask, askByCurl, askByNode, speaksHttp3 } from "./asking.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const DEPLOY = join(ROOT, "deploy");
@@ -54,19 +59,29 @@ const ports = {
 const inner = makeDevCertificates(join(place, "tls"), Date.now());
 const outer = makeDevCertificates(join(place, "outer"), Date.now(), ["localhost", MAIL_NAME]);
 const bundle = join(place, "authorities.pem");
+const ask = askByNode(ports.proxy, bundle);
+const askHttp3 = askByCurl(values.curl, ports.proxy, bundle);
 
 try {
   const authority = kind === "nginx" ? await startNginx() : await startCaddy();
   writeFileSync(bundle, readFileSync(inner.ca, "utf8") + readFileSync(authority, "utf8"));
   const token = await startAgents();
   await step("answers over HTTP/2 and HTTP/1.1", tryVersions);
-  await step("answers over HTTP/3", tryHttp3);
-  await step("passes on the four routes of the mesh, and no others", tryRoutes);
+  await step("passes on the four routes of the mesh, and no others", () => tryRoutes(ask));
   await step("lets a peer join, and carries messages both ways", tryMesh);
-  await step("cuts off bodies that the mesh would refuse", tryBodies);
-  await step("has joins counted by who asks, whatever they say about themselves", tryJoinLimit);
-  await step("passes events on as they come", () => tryStream(token));
+  await step("lets only what is signed through to the inbox", () => trySigned("carol", ask));
+  await step("cuts off bodies that the mesh would refuse", () => tryBodies(ask));
+  await step("passes events on as they come", () => tryStream(token, ask));
   await step("carries conversations over WebSocket", () => tryWebSocket(token));
+  const missing = whatHttp3Lacks();
+  const overHttp3 = (what: string, work: () => Promise<void>) =>
+    step(`over HTTP/3: ${what}`, missing === undefined ? work : async () => missing);
+  await overHttp3("passes on the four routes of the mesh, and no others", () => tryRoutes(askHttp3));
+  await overHttp3("lets somebody join, and only what is signed through", () => trySigned("dave", askHttp3));
+  await overHttp3("cuts off bodies that the mesh would refuse", () => tryBodies(askHttp3));
+  await overHttp3("passes events on as they come", () => tryStream(token, askHttp3));
+  // The last ones: they leave nothing of what an address may try.
+  await step("has joins counted by who asks, whatever they say about themselves", tryJoinLimit);
   await step("has failed authentications counted by who asks", tryAuthLimit);
 } finally {
   for (const child of children) child.kill("SIGKILL");
@@ -158,32 +173,26 @@ async function reachable(authority: string): Promise<void> {
 // --- the agents ----------------------------------------------------------------------------------------------------
 
 async function startAgents(): Promise<string> {
-  const swarm = [
-    {
-      name: "waiting-room",
-      version: "1.0.0",
-      entrypoint: "desk",
-      agents: [
-        {
-          name: "desk",
-          factory: "mail:scripted",
-          comm_targets: ["clerk"],
-          enable_entrypoint: true,
-          can_complete_tasks: true,
-          agent_params: {
-            rules: [{ do: [{ send_request: { target: "clerk", subject: "Wait", body: "with me" } }] }],
-          },
-        },
-        {
-          name: "clerk",
-          factory: "mail:scripted",
-          comm_targets: ["desk"],
-          agent_params: { rules: [{ do: [{ await_message: true }] }] },
-        },
-      ],
-    },
-  ];
-  writeFileSync(join(place, "swarms.json"), JSON.stringify(swarm));
+  const swarm = {
+    name: "waiting-room",
+    version: "1.0.0",
+    entrypoint: "desk",
+    agents: [
+      {
+        name: "desk",
+        factory: "module:./desk.mjs#agent",
+        comm_targets: [],
+        enable_entrypoint: true,
+        can_complete_tasks: true,
+      },
+    ],
+  };
+  // It thinks for longer than anybody here waits, so the streams of its tasks have no end.
+  writeFileSync(
+    join(place, "desk.mjs"),
+    "export const agent = { run: () => new Promise((resolve) => setTimeout(resolve, 600_000)) };",
+  );
+  writeFileSync(join(place, "swarms.json"), JSON.stringify([swarm]));
   mesh(
     "alice",
     "init",
@@ -247,26 +256,15 @@ async function tryVersions(): Promise<void> {
   assert.equal(JSON.parse((await ask("/swarm/info")).text).agent_id, "alice");
 }
 
-async function tryHttp3(): Promise<string | undefined> {
+/** Why HTTP/3 cannot be tried; `undefined` if it can. */
+function whatHttp3Lacks(): string | undefined {
   if (!hasHttp3()) return "this nginx has no http_v3_module";
-  const version = spawnSync(values.curl, ["--version"], { encoding: "utf8" }).stdout;
-  if (!version.includes("HTTP3")) return `${values.curl} does not speak it`;
-  const { stdout, stderr } = spawnSync(
-    values.curl,
-    [
-      ...["--http3-only", "--silent", "--show-error", "--max-time", "10", "--cacert", bundle],
-      ...["--write-out", "\n%{http_version}", `https://localhost:${ports.proxy}/swarm/info`],
-    ],
-    { encoding: "utf8" },
-  );
-  const [body = "", httpVersion] = stdout.split("\n");
-  assert.equal(httpVersion, "3", stderr);
-  assert.equal(JSON.parse(body).agent_id, "alice");
-  return undefined;
+  return speaksHttp3(values.curl) ? undefined : `${values.curl} does not speak it`;
 }
 
-async function tryRoutes(): Promise<void> {
+async function tryRoutes(ask: Ask): Promise<void> {
   assert.equal((await ask("/swarm/health")).status, 200);
+  assert.equal(JSON.parse((await ask("/swarm/info")).text).agent_id, "alice");
   for (const path of ["/api/inbox", "/mesh/github", "/swarm/other", "/", "/tasks"]) {
     assert.equal((await ask(path)).status, 404, path);
   }
@@ -288,7 +286,39 @@ async function tryMesh(): Promise<void> {
   }
 }
 
-async function tryBodies(): Promise<void> {
+/** An agent without a server joins and speaks for itself. */
+async function trySigned(name: string, ask: Ask): Promise<void> {
+  const pair = keyPairFromSeed(randomBytes(32));
+  // Where nobody listens: what is meant for it waits.
+  const endpoint = "https://localhost:1/swarm";
+  const sender = { agent_id: name, endpoint, public_key: pair.publicKey.text };
+  const post = async (path: string, body: object) => {
+    const { status, text } = await ask(path, { method: "POST", body: JSON.stringify(body) });
+    return { status, body: JSON.parse(text) };
+  };
+  const invite_token = new URL(mesh("alice", "invite").invite_token).searchParams.get("token");
+  const joined = await post("/swarm/join", { type: "system", action: "join_request", invite_token, sender });
+  assert.equal(joined.status, 200, JSON.stringify(joined.body));
+
+  const draft = {
+    message_id: randomUUID(),
+    swarm_id: joined.body.swarm_id,
+    recipient: "alice",
+    type: "message" as const,
+    content: `hello of ${name}`,
+  };
+  const message = signDraft(draft, { agentId: name, endpoint, pair, seals: true }, Date.now());
+  assert.equal((await post("/swarm/message", { ...message, content: "forged" })).status, 401);
+  assert.deepEqual(await post("/swarm/message", message), {
+    status: 200,
+    body: { status: "queued", message_id: draft.message_id },
+  });
+  const { messages } = mesh("alice", "messages", "--no-mark-read", "--limit", "50");
+  const contents = messages.map(({ content }: { content: string }) => content);
+  assert.ok(contents.includes(draft.content) && !contents.includes("forged"), contents.join("; "));
+}
+
+async function tryBodies(ask: Ask): Promise<void> {
   const post = (bytes: number) =>
     ask("/swarm/message", { method: "POST", body: `"${"x".repeat(bytes - 2)}"` }).then(
       ({ status }) => status,
@@ -312,12 +342,13 @@ async function tryJoinLimit(): Promise<void> {
   assert.equal(await join(13, "127.0.0.2"), 400);
 }
 
-async function tryStream(token: string): Promise<void> {
+async function tryStream(token: string, ask: Ask): Promise<void> {
   const authorization = `Bearer ${token}`;
+  const task_id = randomUUID();
   const opened = await ask("/message", {
     site: MAIL_NAME,
     method: "POST",
-    body: JSON.stringify({ body: "hello", stream: true, task_id: "streamed" }),
+    body: JSON.stringify({ body: "hello", stream: true, task_id }),
     headers: { authorization, "content-type": "application/json" },
     enough: (text) => text.includes("\r\n\r\n"),
   });
@@ -325,7 +356,7 @@ async function tryStream(token: string): Promise<void> {
   assert.match(opened.text, /^event: new_message/u);
   // The task goes on waiting, so its stream had no end: a proxy that collects would have shown nothing.
   const { text } = await ask("/tasks", { site: MAIL_NAME, headers: { authorization } });
-  assert.equal(JSON.parse(text).streamed.is_running, true, text);
+  assert.equal(JSON.parse(text)[task_id].is_running, true);
 }
 
 async function tryWebSocket(token: string): Promise<void> {
@@ -360,50 +391,6 @@ async function tryAuthLimit(): Promise<void> {
 }
 
 // --- tools ---------------------------------------------------------------------------------------------------------
-
-interface Asking {
-  readonly site?: string;
-  readonly method?: string;
-  readonly body?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly localAddress?: string;
-  readonly ca?: string;
-  readonly enough?: (text: string) => boolean;
-}
-
-function ask(path: string, asking: Asking = {}): Promise<{ readonly status: number; readonly text: string }> {
-  const { site = "localhost", method = "GET", body, headers = {}, localAddress, ca = bundle } = asking;
-  return new Promise((resolve, reject) => {
-    const sent = request(
-      {
-        host: "127.0.0.1",
-        port: ports.proxy,
-        servername: site,
-        path,
-        method,
-        ca: readFileSync(ca),
-        agent: false,
-        headers: { host: `${site}:${ports.proxy}`, ...headers },
-        ...(localAddress !== undefined && { localAddress }),
-      },
-      (response) => {
-        let text = "";
-        const finish = () => {
-          resolve({ status: response.statusCode ?? 0, text });
-          sent.destroy();
-        };
-        response.on("data", (chunk) => {
-          text += String(chunk);
-          if (asking.enough?.(text) === true) finish();
-        });
-        response.on("end", finish);
-        response.on("error", reject);
-      },
-    );
-    sent.on("error", reject);
-    sent.end(body);
-  });
-}
 
 function run(path: string, args: readonly string[]): void {
   const child = spawn(path, args, { stdio: ["ignore", "ignore", "pipe"] });

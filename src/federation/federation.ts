@@ -3,6 +3,7 @@ import type { Action } from "../engine/agent.js";
 import type { Carrier } from "../engine/carrier.js";
 import type { Bus, Clock, Ids, JournalKey, RowWrite, Store } from "../engine/ports.js";
 import type { Runtime } from "../engine/runtime/index.js";
+import { replaceFile } from "../files/replace.js";
 import { PROTOCOL_VERSION } from "../mail/message.js";
 import { parseTaskContributor } from "../mail/owner.js";
 import {
@@ -18,7 +19,7 @@ import { federationGuards } from "./guards.js";
 import { Inbound, takesPart } from "./inbound/inbound.js";
 import { openSigningKey } from "./key-file.js";
 import { type FederationStore, federationStoreOf, type ReceivedExpire } from "./ports.js";
-import { formatRegistryFile, readRegistryFile, writeRegistryFile } from "./registry/file.js";
+import { formatRegistryFile, readRegistryFile } from "./registry/file.js";
 import { HealthChecks, type HealthResult } from "./registry/health.js";
 import { SwarmRegistry, unknownSwarm } from "./registry/registry.js";
 import type { Environment } from "./registry/token.js";
@@ -80,7 +81,6 @@ export class Federation {
     | undefined;
   #cancelSweep: () => void = () => {};
   #unsubscribe: () => void = () => {};
-  #fileWrite: Promise<void> = Promise.resolve();
 
   private constructor(options: FederationOptions, signingKey: SigningKey | undefined) {
     const { clock, ids, report, random = Math.random, env = {}, tls } = options;
@@ -148,7 +148,7 @@ export class Federation {
     await federation.registry.load(
       registryFile === undefined ? [] : await readRegistryFile(registryFile, swarm),
     );
-    if (registryFile !== undefined) await federation.#writeFile();
+    federation.#writeFile();
     return federation;
   }
 
@@ -194,7 +194,6 @@ export class Federation {
     await this.#health.stop();
     await this.#router.stop();
     await this.client.close();
-    await this.#fileWrite;
   }
 
   /** @throws Error before `start` */
@@ -263,26 +262,22 @@ export class Federation {
     });
   }
 
-  /** One after another, so that the last change is what stays. */
-  #writeFile(): Promise<void> {
+  #writeFile(): void {
     const { registryFile, swarm, publicUrl } = this.#options;
-    if (registryFile === undefined) return Promise.resolve();
-    this.#fileWrite = this.#fileWrite.then(async () => {
-      const definition = this.#started?.runtime.definition;
-      const local = {
-        name: swarm,
-        baseUrl: publicUrl ?? null,
-        description: definition?.description ?? "",
-        keywords: definition?.keywords ?? [],
-        public: definition?.public ?? false,
-        version: PROTOCOL_VERSION,
-      };
-      try {
-        await writeRegistryFile(registryFile, formatRegistryFile(local, this.registry.list()));
-      } catch (cause) {
-        this.#options.report({ code: "registry_file", message: `${registryFile} was not written`, cause });
-      }
-    });
-    return this.#fileWrite;
+    if (registryFile === undefined) return;
+    const definition = this.#started?.runtime.definition;
+    const local = {
+      name: swarm,
+      baseUrl: publicUrl ?? null,
+      description: definition?.description ?? "",
+      keywords: definition?.keywords ?? [],
+      public: definition?.public ?? false,
+      version: PROTOCOL_VERSION,
+    };
+    try {
+      replaceFile(registryFile, formatRegistryFile(local, this.registry.list()));
+    } catch (cause) {
+      this.#options.report({ code: "registry_file", message: `${registryFile} was not written`, cause });
+    }
   }
 }

@@ -12,7 +12,7 @@ import type { Member, MeshIdentity } from "./membership/types.js";
 import { type Draft, type Signer, signDraft } from "./message/build.js";
 import type { MeshMessage, MessageExtras } from "./message/types.js";
 import type { MeshOptions } from "./options.js";
-import type { MeshReads, QueuedMessage, SentMessage } from "./queue.js";
+import { type MeshReads, type QueuedMessage, queueKey, type SentMessage } from "./queue.js";
 import { formatTime } from "./time.js";
 import { View } from "./view.js";
 import type { MeshRowWrite, ViewWrite } from "./writes.js";
@@ -245,13 +245,14 @@ export class MeshCore {
       initiated_by: initiatedBy,
       reason,
     });
-    const id = ids.ordered();
+    const messageId = ids.uuid();
+    const senderId = initiatedBy ?? agentId;
     const receivedAt = this.now;
     const message: QueuedMessage = {
-      id,
-      messageId: ids.uuid(),
+      id: queueKey(swarmId, senderId, messageId),
+      messageId,
       swarmId,
-      senderId: initiatedBy ?? agentId,
+      senderId,
       type: "system",
       content,
       envelope: content,

@@ -11,6 +11,7 @@ import {
 import { MESH_QUEUE, type MeshCore, type Parcel } from "./core.js";
 import { completeTransfer } from "./membership/operations.js";
 import { signDraft } from "./message/build.js";
+import { isRecord } from "./message/extras.js";
 import { createPeers } from "./peers.js";
 import type { MeshRowWrite } from "./writes.js";
 
@@ -49,7 +50,10 @@ async function deliver(core: MeshCore, { item, signal }: Attempt): Promise<Attem
   try {
     const peers = createPeers(http, core.id, () => core.now);
     const answer = await peers.post(endpoint, "message", message, signal);
-    if (answer.status === 200 || answer.status === 202) return { kind: "delivered" };
+    if (answer.status === 200 || answer.status === 202) {
+      const unconfirmed = parcel.completes !== undefined && !saysAccepted(answer.value);
+      return unconfirmed ? { kind: "refused", reason: NOT_TAKEN_OVER } : { kind: "delivered" };
+    }
     if (LATER.has(answer.status)) {
       const after = answer.retryAfter;
       return {
@@ -70,6 +74,14 @@ async function deliver(core: MeshCore, { item, signal }: Attempt): Promise<Attem
     const hopeless = ["invalid_url", "insecure_url", "blocked_address"].includes(error.code);
     return hopeless ? { kind: "refused", reason: error.message } : { kind: "retry", reason: error.message };
   }
+}
+
+/** Some peers store a transfer like any message: a swarm handed to one of them would have no master that acts. */
+const NOT_TAKEN_OVER =
+  "it took the message, but did not answer that it is the master now; its software may not know transfers";
+
+function saysAccepted(value: unknown): boolean {
+  return isRecord(value) && value.status === "accepted";
 }
 
 function settle(core: MeshCore, item: StoredItem, final: Final): Batch {

@@ -201,7 +201,7 @@ export async function joinSwarm(
   core.joining.add(claims.swarmId);
   try {
     const answer = await askToJoin(core, claims.endpoint, claims.master, claims.swarmId, token);
-    const list = readJoinAnswer(answer, claims.swarmId);
+    const list = readJoinAnswer(core, answer, claims.swarmId);
     const master = list.members.find(({ agentId }) => agentId === claims.master);
     const masterKey = master === undefined ? undefined : core.keyOf(master.publicKey);
     if (master === undefined || masterKey === undefined || !sameEndpoint(master.endpoint, claims.endpoint)) {
@@ -252,7 +252,7 @@ export async function syncSwarm(core: MeshCore, swarmId: string, token: string):
   const master = swarm?.members.get(swarm.master);
   if (master === undefined || master.agentId === core.id) return [];
   const answer = await askToJoin(core, master.endpoint, master.agentId, swarmId, token);
-  const list = readJoinAnswer(answer, swarmId);
+  const list = readJoinAnswer(core, answer, swarmId);
   return core.exclusive(async () => {
     const current = core.view.swarms.get(swarmId);
     if (current === undefined || current.master !== master.agentId) return [];
@@ -315,7 +315,7 @@ interface ReadList {
 }
 
 /** @throws MeshError when the answer of the master makes no sense. */
-function readJoinAnswer({ value }: PeerAnswer, swarmId: string): ReadList {
+function readJoinAnswer(core: MeshCore, { value }: PeerAnswer, swarmId: string): ReadList {
   const nonsense = (why: string): MeshError => new MeshError("join_refused", `the master's answer ${why}`);
   if (!isRecord(value)) throw nonsense("is not a JSON object");
   if (typeof value.swarm_id === "string" && value.swarm_id.toLowerCase() !== swarmId) {
@@ -337,13 +337,11 @@ function readJoinAnswer({ value }: PeerAnswer, swarmId: string): ReadList {
     ) {
       throw nonsense("lists a member with an invalid agent_id, endpoint or key");
     }
-    const joinedAt = typeof one.joined_at === "string" ? parseTime(one.joined_at) : undefined;
-    return {
-      agentId: one.agent_id,
-      endpoint: one.endpoint,
-      publicKey: key.key.text,
-      joinedAt: joinedAt ?? 0,
-    };
+    const since = typeof one.joined_at === "string" ? parseTime(one.joined_at) : undefined;
+    // Some masters do not say since when: then it is since we have heard of it.
+    const known = core.view.swarms.get(swarmId)?.members.get(one.agent_id);
+    const joinedAt = since ?? known?.joinedAt ?? core.now;
+    return { agentId: one.agent_id, endpoint: one.endpoint, publicKey: key.key.text, joinedAt };
   });
   const { settings } = value;
   return {

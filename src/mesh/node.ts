@@ -82,11 +82,13 @@ export class MeshNode {
     node.#state.write();
     node.#delivery.wake();
     node.#upkeep.start();
+    node.#masters.start();
     return node;
   }
 
   async close(): Promise<void> {
     this.#upkeep.stop();
+    this.#masters.stop();
     await this.#delivery.stop();
   }
 

@@ -15,8 +15,18 @@ export function queueKey(swarmId: string, senderId: string, messageId: string): 
   return `${swarmId}/${senderId}/${messageId}`;
 }
 
+/** What a key was made of: neither a swarm's id nor an agent's can hold a slash. */
+export function readQueueKey(key: string): {
+  readonly swarmId: string;
+  readonly senderId: string;
+  readonly messageId: string;
+} {
+  const [swarmId = "", senderId = "", messageId = ""] = key.split("/");
+  return { swarmId, senderId, messageId };
+}
+
 export interface QueuedMessage {
-  /** `queueKey` of what came in; any unique text for a note of ours. */
+  /** `queueKey` of the three that follow. */
   readonly id: string;
   readonly messageId: string;
   readonly swarmId: string;

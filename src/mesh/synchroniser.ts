@@ -6,15 +6,39 @@ import { syncSwarm } from "./joins.js";
 
 /** At most one question to a master about its members in this time, per swarm. */
 const PAUSE = 60_000;
+/** How often masters are asked that may have announced something once, while we were not there to hear it. */
+const ROUND = 3_600_000;
 
 export class Synchroniser {
   readonly #core: MeshCore;
   readonly #invites: InviteFiles;
   readonly #lastAsked = new Map<string, number>();
+  /** Swarms whose master did not answer last time; of those the operator knows. */
+  readonly #unanswered = new Set<string>();
+  #cancel: (() => void) | undefined;
 
   constructor(core: MeshCore, invites: InviteFiles) {
     this.#core = core;
     this.#invites = invites;
+  }
+
+  start(): void {
+    this.#cancel = this.#core.parts.clock.after(ROUND, () => {
+      this.start();
+      for (const { id } of this.#withForgetfulMasters()) void this.syncOnce(id);
+    });
+  }
+
+  stop(): void {
+    this.#cancel?.();
+  }
+
+  /** Whoever seals is a Mailroom, and keeps what it has to announce until it is heard. */
+  #withForgetfulMasters() {
+    const { swarms, sealingKeys } = this.#core.view;
+    return [...swarms.values()].filter(
+      ({ master, members }) => !sealingKeys.has(members.get(master)?.publicKey ?? ""),
+    );
   }
 
   /** @throws MeshError when the master cannot be asked. */
@@ -36,10 +60,12 @@ export class Synchroniser {
     if (token === undefined) return false;
     try {
       await syncSwarm(this.#core, swarmId, token);
+      this.#unanswered.delete(swarmId);
       return true;
     } catch (cause) {
       const message = `the members of ${swarm.name} could not be asked for`;
-      parts.report({ code: "mesh_sync", message, cause });
+      if (!this.#unanswered.has(swarmId)) parts.report({ code: "mesh_sync", message, cause });
+      this.#unanswered.add(swarmId);
       return false;
     }
   }

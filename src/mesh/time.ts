@@ -9,8 +9,8 @@ export function formatTime(ms: number): string {
 export function parseCanonicalTime(text: string): number | undefined {
   if (!CANONICAL.test(text)) return undefined;
   const ms = Date.parse(text);
-  // `2026-02-30` is a spelling, but no day.
-  return !Number.isNaN(ms) && new Date(ms).toISOString() === text ? ms : undefined;
+  // `2026-02-30` and `24:00` are spellings of the beginning of another day.
+  return new Date(ms).getUTCDate() === Number(text.slice(8, 10)) ? ms : undefined;
 }
 
 const ISO = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:?\d\d)?$/iu;

@@ -299,8 +299,11 @@ describe("lifecycle", () => {
     const { pair } = pairOf(message.sender.agent_id);
     expect(verifySignature(message, message.signature, pair.publicKey)).toBe("valid");
     const reading = readSystemContent(message.content);
-    // What is not JSON is kept as text, and has no effect.
-    if (name === broken) return expect(reading).toEqual({ plain: true });
+    // The reason broke the JSON; who is out stands before it.
+    if (name === broken) {
+      const content = { action: "member_kicked", agentId: "carol", reason: 'say "hi"' };
+      return expect(reading).toEqual({ content });
+    }
     const { action, agent_id, reason, endpoint } = JSON.parse(message.content);
     expect(reading).toMatchObject({
       content: { action, agentId: agent_id, ...(reason && { reason }), ...(endpoint && { endpoint }) },
@@ -310,6 +313,15 @@ describe("lifecycle", () => {
     expect(writeSystemContent(action, agent_id, reason === undefined ? {} : { reason })).toBe(
       message.content,
     );
+  });
+
+  it.each([
+    `{"action":"member_kicked","agent_id":"carol","why":"so "it" is"}`,
+    `{"action":"member_left","agent_id":"carol","reason":"so "it" is"}`,
+    `{"agent_id":"carol","action":"member_kicked","reason":"so "it" is"}`,
+    `{"action":"member_kicked","agent_id":"carol"x","reason":"so it is"}`,
+  ])("%s is no JSON and not what a kick leaves behind: it has no effect", (content) => {
+    expect(readSystemContent(content)).toEqual({ plain: true });
   });
 
   it("the join request carries an invite that its master signed, and the key of the joiner", () => {

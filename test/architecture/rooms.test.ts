@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 
 const SRC = resolve(import.meta.dirname, "../../src");
 
-const SHARED = ["net", "outbox", "auth"];
+const SHARED = ["files", "net", "outbox", "auth"];
 const DOMAIN = ["agents", "actions", "federation", "conversations", "mesh"];
 const DOORS = ["http", "mcp", "a2a"];
 
@@ -16,6 +16,7 @@ const DOORS = ["http", "mcp", "a2a"];
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   mail: [],
   engine: ["mail"],
+  files: [],
   net: [],
   outbox: ["mail", "engine", "net"],
   auth: ["mail", "engine", "net"],

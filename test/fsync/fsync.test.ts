@@ -5,16 +5,16 @@
  * Needs strace and the right to trace. Where these are missing the test is skipped with the reason, except in CI.
  */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Durability } from "../../src/store/index.js";
-import { judge, readTrace, type Verdict } from "./trace.js";
+import { type Call, judge, readTrace, type Verdict } from "./trace.js";
 
 const COMMITS = 20 + 200 + 10 * 50;
-const CALLS = "trace=write,writev,pwrite64,pwritev,fsync,fdatasync";
+const CALLS = "trace=write,writev,pwrite64,pwritev,fsync,fdatasync,rename";
 
 const missing = whatIsMissing();
 
@@ -43,23 +43,50 @@ describe.skipIf(missing !== undefined && process.env.CI !== "true")(
       expect(verdict.acknowledged).toBe(COMMITS);
       expect(verdict.tooEarly).toBeGreaterThan(COMMITS / 2);
     });
+
+    it("has synced the registry of swarms before its new file takes the place of the old, and its folder then", () => {
+      const folder = join(root, "registry");
+      mkdirSync(folder);
+      const registry = join(folder, "registry.json");
+      const calls = trace(root, "registry", new URL("./registrar.ts", import.meta.url), [registry]);
+      expect(JSON.parse(readFileSync(registry, "utf8")).endpoints).toHaveProperty("beta");
+      const fate = calls
+        .filter(({ file, result }) => file.startsWith(folder) && result >= 0)
+        .map(({ name, file }) => `${name} ${file.replace(/\.\d+\.tmp$/, ".tmp")}`);
+      const once = [
+        `write ${registry}.tmp`,
+        `fsync ${registry}.tmp`,
+        `rename ${registry}.tmp`,
+        `fsync ${folder}`,
+      ];
+      // Once at the start, once for the swarm that was registered.
+      expect(fate).toEqual([...once, ...once]);
+    });
   },
 );
 
 function traceWriter(root: string, durability: Durability): Verdict {
-  const trace = join(root, `${durability}.trace`);
   const marks = join(root, `${durability}.marks`);
-  const writer = fileURLToPath(new URL("./writer.ts", import.meta.url));
-  const traced = [process.execPath, "--import", "tsx", writer, join(root, durability), durability, marks];
+  return judge(
+    trace(root, durability, new URL("./writer.ts", import.meta.url), [
+      join(root, durability),
+      durability,
+      marks,
+    ]),
+    marks,
+  );
+}
+
+function trace(root: string, name: string, program: URL, args: readonly string[]): Call[] {
+  const output = join(root, `${name}.trace`);
+  const traced = [process.execPath, "--import", "tsx", fileURLToPath(program), ...args];
   const { status, stderr } = spawnSync(
     "strace",
-    ["-f", "-y", "-s", "16", "-e", CALLS, "-o", trace, ...traced],
-    {
-      encoding: "utf8",
-    },
+    ["-f", "-y", "-s", "16", "-e", CALLS, "-o", output, ...traced],
+    { encoding: "utf8" },
   );
   expect(status, stderr).toBe(0);
-  return judge(readTrace(readFileSync(trace, "utf8")), marks);
+  return readTrace(readFileSync(output, "utf8"));
 }
 
 function whatIsMissing(): string | undefined {

@@ -21,10 +21,10 @@ export function readTrace(trace: string): Call[] {
     }
     const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest);
     const text = resumed?.[1] === undefined ? rest : `${unfinished.get(process) ?? ""}${resumed[1]}`;
-    const call = /^(\w+)\(\d+<([^>]*)>.*\)\s+= (-?\d+)/.exec(text);
+    const call = /^(\w+)\((?:\d+<([^>]*)>|"([^"]*)").*\)\s+= (-?\d+)/.exec(text);
     if (call === null) continue;
-    const [, name = "", file = "", result = ""] = call;
-    calls.push({ name, file, text, result: Number(result) });
+    const [, name = "", opened, named, result = ""] = call;
+    calls.push({ name, file: opened ?? named ?? "", text, result: Number(result) });
   }
   return calls;
 }

@@ -127,15 +127,30 @@ describe("mesh purge", () => {
     await ask("messages", "--delete", message_id);
     await ask("purge", "--messages", "--yes");
     expect(await ask("messages", "--count")).toMatchObject({ deleted: 1 });
-    expect(
-      await ask("purge", "--messages", "--sessions", "--timeout-minutes", "5", "--force", "-y"),
-    ).toMatchObject({
+    expect(await ask("purge", "--messages", "--force", "-y")).toMatchObject({
       status: "purged",
       messages: true,
       retention_hours: 0,
     });
     expect(await ask("messages", "--count")).toMatchObject({ deleted: 0 });
   });
+
+  it.each([["--sessions"], ["--timeout-minutes", "5"]])(
+    "removes nothing when it is asked for sessions, of which there are none: %s",
+    async (...flags) => {
+      await init();
+      await ask("create", "--name", "Lab");
+      await ask("mute", "--swarm", "lab");
+      const [{ message_id }] = (await ask("messages")).messages;
+      await ask("messages", "--delete", message_id);
+      const words = ["mesh", "purge", "--messages", "--force", "--yes", ...flags, "--data", place.path];
+      expect(await run(words, { cwd: place.path })).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("there are no sessions to purge"),
+      });
+      expect(await ask("messages", "--count")).toMatchObject({ deleted: 1 });
+    },
+  );
 });
 
 describe("mesh export and import", () => {

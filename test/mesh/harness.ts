@@ -135,7 +135,7 @@ export class Mesh {
   }
 
   /** A peer that is none of ours, on the same network. */
-  reference(name: string): ReferencePeer {
+  reference(name: string, options: { readonly later?: boolean } = {}): ReferencePeer {
     const { request } = this.#client(name);
     const peer = new ReferencePeer(
       name,
@@ -144,6 +144,7 @@ export class Mesh {
         const answer = await request(url, { method, headers, ...(body !== "" && { body }) });
         return { status: answer.status, body: answer.text() };
       },
+      options,
     );
     this.foreign.set(`${name}.example.com`, (call) => peer.serve(call));
     return peer;
@@ -245,4 +246,59 @@ export function bodyOf(
   response: MeshResponse,
 ): Record<string, unknown> & { error?: { code: string; message: string; details?: { reason?: string } } } {
   return JSON.parse(response.body);
+}
+
+export interface ThreeAgents {
+  readonly mesh: Mesh;
+  readonly alice: Agent;
+  readonly bob: Agent;
+  readonly carol: Agent;
+}
+
+/** Three who know nothing of each other yet. */
+export async function threeAgents(options: Partial<MeshOptions> = {}): Promise<ThreeAgents> {
+  const mesh = new Mesh();
+  const alice = await mesh.agent("alice", options);
+  const bob = await mesh.agent("bob", options);
+  const carol = await mesh.agent("carol", options);
+  return { mesh, alice, bob, carol };
+}
+
+export function membersAt({ node }: Agent, swarmId: string): string[] {
+  return [...node.swarm(swarmId).members.keys()].sort();
+}
+
+export function tokenOf(inviteUrl: string): string {
+  return inviteUrl.split("token=")[1] ?? "";
+}
+
+export function joinBody(agent: Agent, token: string, sender: Readonly<Record<string, string>> = {}) {
+  return {
+    type: "system",
+    action: "join_request",
+    invite_token: token,
+    sender: {
+      agent_id: agent.name,
+      endpoint: agent.endpoint,
+      public_key: agent.pair.publicKey.text,
+      ...sender,
+    },
+  };
+}
+
+/** An announcement, signed as it should be, whoever may make it. */
+export function system(
+  agent: Agent,
+  swarm_id: string,
+  content: unknown,
+  fields: Partial<Draft> = {},
+): MeshMessage {
+  return agent.message({ swarm_id, type: "system", content: JSON.stringify(content), ...fields });
+}
+
+/** What an agent noted for those who watch it. */
+export async function notesAt({ store }: Agent) {
+  return (await store.mesh.inbox({ limit: 100 }))
+    .filter(({ recipientId }) => recipientId === undefined)
+    .map(({ content }) => JSON.parse(content));
 }

@@ -8,6 +8,7 @@ import { connect as connectTls } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { makeDevCertificates } from "../../src/mesh/dev-ca/files.js";
 import { notificationFor, readNotification } from "../../src/mesh/github.js";
+import { operate } from "../../src/mesh/operator/index.js";
 import { createPeers } from "../../src/mesh/peers.js";
 import { initMesh, openMesh, readIdentity, rotateKeyFile } from "../../src/mesh/setup.js";
 import { commandWaker, type WakeNote, WakeTrigger, wakeNoteOf, webhookWaker } from "../../src/mesh/wake.js";
@@ -245,6 +246,25 @@ describe("66. the operator's routes", () => {
       ? undefined
       : { status: response.status, body: response.body === "" ? undefined : JSON.parse(response.body) };
   };
+
+  it("show what came with a message; lists leave out the contents of files", async () => {
+    const extras = {
+      priority: "high",
+      attachments: [{ type: "inline", mime_type: "text/plain", content: "aGVsbG8=" }],
+      references: [{ type: "github_issue", repo: "octo/cat", number: 7, action: "claimed" }],
+      metadata: { topic: "lunch" },
+    } as const;
+    const message = alice.message({ swarm_id: lab, extras });
+    await bob.post("/swarm/message", message);
+    expect((await call("GET", `/api/inbox/${message.message_id}`))?.body.extras).toEqual(extras);
+    const listed = await operate({ node: bob.node, reads: bob.store.mesh, directory }, "messages", {});
+    expect(listed.messages).toContainEqual(
+      expect.objectContaining({
+        message_id: message.message_id,
+        extras: { ...extras, attachments: [{ type: "inline", mime_type: "text/plain", bytes: 5 }] },
+      }),
+    );
+  });
 
   it("list, show, count and move messages", async () => {
     const ids: string[] = [];

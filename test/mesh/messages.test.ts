@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkDraft } from "../../src/mesh/message/build.js";
 import { signFields } from "../../src/mesh/signature.js";
-import { type Agent, bodyOf, Mesh } from "./harness.js";
+import { type Agent, bodyOf, type Mesh, threeAgents } from "./harness.js";
 
 let mesh: Mesh;
 let alice: Agent;
@@ -11,10 +11,7 @@ let carol: Agent;
 let lab: string;
 
 beforeEach(async () => {
-  mesh = new Mesh();
-  alice = await mesh.agent("alice");
-  bob = await mesh.agent("bob");
-  carol = await mesh.agent("carol");
+  ({ mesh, alice, bob, carol } = await threeAgents());
   lab = await mesh.swarm(alice, bob, carol);
 });
 afterEach(() => mesh.close());

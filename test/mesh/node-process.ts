@@ -3,17 +3,17 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { systemClock, systemIds } from "../../src/library/clock.js";
-import { createKeyFile, readKeyFile } from "../../src/mesh/identity/key-file.js";
+import { createKeyFile, prepareKeyFile, readKeyFile } from "../../src/mesh/identity/key-file.js";
 import { inviteFiles } from "../../src/mesh/invite/files.js";
 import { MeshNode } from "../../src/mesh/node.js";
 import { DEFAULT_MESH_OPTIONS } from "../../src/mesh/options.js";
 import { createMeshHandler } from "../../src/mesh/wire/handler.js";
 import { listen } from "../../src/mesh/wire/listener.js";
-import { createGuard, createHttpClient } from "../../src/net/index.js";
+import { createGuard, createHttpClient, type HttpClient } from "../../src/net/index.js";
 import { openSqliteStore } from "../../src/store/index.js";
 
-/** Peers reach it at `port`; it listens there itself unless something stands between. */
-const [name = "", port = "", directory = "", tls = "", listenPort = port] = process.argv.slice(2);
+/** `detours`: which ports it calls instead of those of its peers. */
+const [name = "", port = "", directory = "", tls = "", detours = "{}"] = process.argv.slice(2);
 const home = join(directory, name);
 mkdirSync(home, { recursive: true });
 const keyFile = join(home, "agent.key");
@@ -23,14 +23,26 @@ try {
 } catch {
   pair = createKeyFile(keyFile);
 }
+const direct = createHttpClient({
+  clock: systemClock,
+  guard: createGuard({ allow: ["loopback"] }),
+  tls: { extraCaFile: join(tls, "dev-ca.pem") },
+});
+const calls: Record<string, number> = JSON.parse(detours);
+const by = (target: string | URL): URL => {
+  const url = new URL(target);
+  url.port = String(calls[url.port] ?? url.port);
+  return url;
+};
+const http: HttpClient = {
+  request: (url, options) => direct.request(by(url), options),
+  open: (url, options) => direct.open(by(url), options),
+  close: () => direct.close(),
+};
 const store = await openSqliteStore({ directory: home });
 const node = await MeshNode.open({
   store,
-  http: createHttpClient({
-    clock: systemClock,
-    guard: createGuard({ allow: ["loopback"] }),
-    tls: { extraCaFile: join(tls, "dev-ca.pem") },
-  }),
+  http,
   clock: systemClock,
   ids: systemIds,
   identity: { agentId: name, endpoint: `https://localhost:${port}/swarm` },
@@ -47,23 +59,42 @@ const node = await MeshNode.open({
 await listen({
   handle: createMeshHandler(node),
   host: "localhost",
-  port: Number(listenPort),
+  port: Number(port),
   cert: readFileSync(join(tls, "dev.pem"), "utf8"),
   key: readFileSync(join(tls, "dev.key"), "utf8"),
 });
 
 const commands: Record<string, (...args: string[]) => unknown> = {
-  create: async (swarmName = "") => (await node.create(swarmName)).id,
+  create: async (swarmName = "", approval = "") =>
+    (await node.create(swarmName, { requireApproval: approval === "approval" })).id,
   invite: (swarmId = "", maxUses = "") =>
     node.invite(swarmId, maxUses === "" ? {} : { maxUses: Number(maxUses) }),
   join: async (url = "") => (await node.join(url)).swarm.id,
   leave: (swarmId = "") => node.leave(swarmId),
   kick: (swarmId = "", agentId = "") => node.kick(swarmId, agentId),
   transfer: (swarmId = "", agentId = "") => node.transfer(swarmId, agentId),
+  pending: (swarmId = "") => node.pending(swarmId).map(({ agentId }) => agentId),
+  approve: (swarmId = "", agentId = "") => node.approve(swarmId, agentId),
+  reject: (swarmId = "", agentId = "") => node.reject(swarmId, agentId),
+  mute: (agentId = "") => node.mute("agent", agentId),
+  unmute: (agentId = "") => node.unmute("agent", agentId),
+  rotate: async () => {
+    const next = prepareKeyFile(keyFile);
+    await node.rotateKey(next.pair, next.install);
+    return next.pair.publicKey.text;
+  },
+  key: (swarmId = "", agentId = "") => node.swarm(swarmId).members.get(agentId)?.publicKey,
   send: async (swarmId = "", to = "", content = "") => (await node.send({ swarmId, to, content })).messageId,
   swarms: () =>
     node.swarms.map(({ id, master, members }) => ({ id, master, members: [...members.keys()].sort() })),
-  inbox: async () => (await store.mesh.inbox({ limit: 100 })).map(({ content, type }) => ({ content, type })),
+  /** Oldest first. */
+  texts: async (swarmId = "") =>
+    (await store.mesh.inbox({ swarmId, limit: 100 }))
+      .filter(({ type }) => type === "message")
+      .map(({ content }) => content)
+      .reverse(),
+  delivered: async (messageId = "") =>
+    (await store.mesh.sentById(messageId)).every(({ status }) => status === "delivered"),
   retry: (endpoint = "") => node.retryNow(endpoint),
 };
 createInterface({ input: process.stdin }).on("line", (line) => {

@@ -1,95 +1,37 @@
-/** Three real processes over real TLS: operations, members that are away, and SIGKILL. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { connect, createServer, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
+/** Three real processes over real TLS: operations, members that are away, partitions, and SIGKILL. */
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { makeDevCertificates } from "../../src/mesh/dev-ca/files.js";
 import { keyPairFromSeed } from "../../src/mesh/identity/keys.js";
 import { createGuard, createHttpClient, type HttpClient } from "../../src/net/index.js";
 import { eventually, freePort } from "./kit.js";
-
-interface Running {
-  readonly name: string;
-  readonly port: number;
-  call(command: string, ...args: string[]): Promise<unknown>;
-  kill(): Promise<void>;
-}
+import { Processes, type Running, Wire } from "./node-processes.js";
 
 // Real processes are slow to start on a busy machine.
-vi.setConfig({ testTimeout: 180_000 });
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
-let directory: string;
-let tls: string;
+let processes: Processes;
 let http: HttpClient;
-const running = new Map<string, Running>();
-
-async function start(name: string, port: number, listenPort = port): Promise<Running> {
-  const script = new URL("./node-process.ts", import.meta.url).pathname;
-  const child: ChildProcess = spawn(
-    process.execPath,
-    ["--import", "tsx", script, name, String(port), directory, tls, String(listenPort)],
-    {
-      stdio: ["pipe", "pipe", "inherit"],
-    },
-  );
-  const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
-  const ready = new Promise<unknown>((resolve, reject) => waiting.set(0, { resolve, reject }));
-  if (child.stdout === null || child.stdin === null) throw new Error("no pipes");
-  const input = child.stdin;
-  createInterface({ input: child.stdout }).on("line", (line) => {
-    const { id, value, error } = JSON.parse(line);
-    const waiter = waiting.get(id);
-    waiting.delete(id);
-    if (error === undefined) waiter?.resolve(value);
-    else waiter?.reject(new Error(error));
-  });
-  let next = 0;
-  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  const made: Running = {
-    name,
-    port,
-    call(command, ...args) {
-      next += 1;
-      const id = next;
-      input.write(`${JSON.stringify({ id, command, args })}\n`);
-      return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
-    },
-    async kill() {
-      child.kill("SIGKILL");
-      await exited;
-    },
-  };
-  running.set(name, made);
-  await ready;
-  return made;
-}
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "mesh-processes-"));
-  tls = join(directory, "tls");
-  makeDevCertificates(tls, Date.now());
+  processes = await Processes.prepare();
   http = createHttpClient({
     clock: { after: (ms, callback) => clearTimeout.bind(undefined, setTimeout(callback, ms)) },
     guard: createGuard({ allow: ["loopback"] }),
-    tls: { extraCaFile: join(tls, "dev-ca.pem") },
+    tls: { extraCaFile: join(processes.tls, "dev-ca.pem") },
   });
 });
 afterAll(async () => {
-  await Promise.all([...running.values()].map((one) => one.kill()));
+  await processes.end();
   await http.close();
-  await rm(directory, { recursive: true, force: true });
 });
 
 describe("three agents in three processes", () => {
   it("[ASP-OPER-06, ASP-OURS-04] join, talk, kick and transfer, with members away and killed in between", async () => {
     const ports = [await freePort(), await freePort(), await freePort()] as const;
     let [alice, bob, carol] = await Promise.all([
-      start("alice", ports[0]),
-      start("bob", ports[1]),
-      start("carol", ports[2]),
+      processes.start("alice", ports[0]),
+      processes.start("bob", ports[1]),
+      processes.start("carol", ports[2]),
     ]);
     const lab = String(await alice.call("create", "Lab"));
     await bob.call("join", String(await alice.call("invite", lab)));
@@ -101,7 +43,7 @@ describe("three agents in three processes", () => {
 
     await alice.call("send", lab, "broadcast", "hello all");
     for (const agent of [bob, carol]) {
-      await eventually(async () => texts(await agent.call("inbox")), ["hello all"]);
+      await eventually(() => agent.call("texts", lab), ["hello all"]);
     }
 
     // Carol is killed; what is sent meanwhile waits, also when the sender is killed, too.
@@ -110,65 +52,198 @@ describe("three agents in three processes", () => {
     await alice.call("transfer", lab, "bob");
     await eventually(() => bob.call("swarms"), [{ id: lab, master: "bob", members: all }]);
     await alice.kill();
-    [alice, carol] = await Promise.all([start("alice", ports[0]), start("carol", ports[2])]);
+    [alice, carol] = await Promise.all([
+      processes.start("alice", ports[0]),
+      processes.start("carol", ports[2]),
+    ]);
     await alice.call("retry", `https://localhost:${ports[2]}`);
-    await eventually(async () => texts(await carol.call("inbox")), ["hello all", "while you were away"]);
+    await eventually(() => carol.call("texts", lab), ["hello all", "while you were away"]);
     await eventually(() => carol.call("swarms"), [{ id: lab, master: "bob", members: all }]);
 
     // The new master kicks somebody who is not there.
     await alice.kill();
     await bob.call("kick", lab, "alice");
     await eventually(() => carol.call("swarms"), [{ id: lab, master: "bob", members: ["bob", "carol"] }]);
-    alice = await start("alice", ports[0]);
+    alice = await processes.start("alice", ports[0]);
     await bob.call("retry", `https://localhost:${ports[0]}`);
     await eventually(() => alice.call("swarms"), []);
 
     await carol.call("leave", lab);
     await eventually(() => bob.call("swarms"), [{ id: lab, master: "bob", members: ["bob"] }]);
   });
+});
+
+describe("three agents with wires between them that can be cut", () => {
+  const all = ["ann", "ben", "cleo"];
+  const agents = new Map<string, Running>();
+  /** By who calls whom. */
+  const wires = new Map<string, Wire>();
+  let ports: Map<string, number>;
+
+  beforeAll(async () => {
+    ports = new Map(await Promise.all(all.map(async (name) => [name, await freePort()] as const)));
+    for (const from of all) {
+      for (const to of all) if (from !== to) wires.set(`${from} ${to}`, await Wire.to(portOf(to)));
+    }
+    await Promise.all(all.map(start));
+  });
+  afterAll(async () => {
+    for (const wire of wires.values()) await wire.close();
+  });
+
+  const portOf = (name: string): number => ports.get(name) ?? 0;
+  const agent = (name: string): Running => agents.get(name) ?? expect.fail(`no agent is called ${name}`);
+  const wiresBetween = (one: string, other: string): Wire[] =>
+    [`${one} ${other}`, `${other} ${one}`].map((ends) => wires.get(ends) ?? expect.fail(`no wire ${ends}`));
+
+  async function start(name: string): Promise<void> {
+    const detours = Object.fromEntries(
+      all.filter((to) => to !== name).map((to) => [portOf(to), wires.get(`${name} ${to}`)?.port ?? 0]),
+    );
+    agents.set(name, await processes.start(name, portOf(name), detours));
+  }
+
+  /** A swarm of the three that ann made. */
+  async function swarmOfAll(name: string): Promise<string> {
+    const id = String(await agent("ann").call("create", name));
+    for (const joiner of ["ben", "cleo"]) {
+      await agent(joiner).call("join", String(await agent("ann").call("invite", id)));
+    }
+    for (const member of all) await agrees(member, { id, master: "ann", members: all });
+    return id;
+  }
+
+  const swarmAt = async (name: string, id: string): Promise<unknown> => {
+    const swarms = await agent(name).call("swarms");
+    return Array.isArray(swarms) ? swarms.find((swarm) => swarm.id === id) : undefined;
+  };
+  const agrees = (name: string, swarm: { id: string; master: string; members: string[] }) =>
+    eventually(() => swarmAt(name, swarm.id), swarm);
+  const textsAt = async (name: string, id: string): Promise<string[]> => {
+    const texts = await agent(name).call("texts", id);
+    return Array.isArray(texts) ? texts.map(String).sort() : [];
+  };
+  /** Nobody waits for the pause that its outbox makes after a failure. */
+  async function mend(): Promise<void> {
+    for (const wire of wires.values()) wire.mend();
+    for (const from of all) {
+      for (const to of all) {
+        if (from !== to) await agent(from).call("retry", `https://localhost:${portOf(to)}`);
+      }
+    }
+  }
 
   it("[ASP-OURS-04] a partition heals: what each did alone, all agree on afterwards", async () => {
-    const wires = [await Wire.between(), await Wire.between(), await Wire.between()] as const;
-    const [ann, ben, cleo] = await Promise.all([
-      start("ann", wires[0].port, wires[0].target),
-      start("ben", wires[1].port, wires[1].target),
-      start("cleo", wires[2].port, wires[2].target),
-    ]);
-    const agents = [ann, ben, cleo];
-    const lab = String(await ann.call("create", "Lab"));
-    for (const agent of [ben, cleo]) await agent.call("join", String(await ann.call("invite", lab)));
-    const all = ["ann", "ben", "cleo"];
-    for (const agent of agents) {
-      await eventually(() => agent.call("swarms"), [{ id: lab, master: "ann", members: all }]);
-    }
-
-    for (const wire of wires) wire.cut();
-    await ann.call("send", lab, "broadcast", "from ann");
-    await ann.call("transfer", lab, "ben");
-    await ben.call("send", lab, "broadcast", "from ben");
-    await cleo.call("send", lab, "broadcast", "from cleo");
+    const lab = await swarmOfAll("Lab");
+    for (const wire of wires.values()) wire.cut();
+    await agent("ann").call("send", lab, "broadcast", "from ann");
+    await agent("ann").call("transfer", lab, "ben");
+    await agent("ben").call("send", lab, "broadcast", "from ben");
+    await agent("cleo").call("send", lab, "broadcast", "from cleo");
     // Everybody tried, and is alone.
-    await eventually(async () => wires.every(({ refused }) => refused > 0), true);
-    for (const agent of agents) {
-      expect(texts(await agent.call("inbox"))).toEqual([]);
-      expect(await agent.call("swarms")).toEqual([{ id: lab, master: "ann", members: all }]);
+    await eventually(async () => [...wires.values()].every(({ refused }) => refused > 0), true);
+    for (const name of all) {
+      expect(await textsAt(name, lab)).toEqual([]);
+      expect(await swarmAt(name, lab)).toEqual({ id: lab, master: "ann", members: all });
     }
 
-    for (const wire of wires) wire.mend();
-    for (const agent of agents) {
-      for (const wire of wires) await agent.call("retry", `https://localhost:${wire.port}`);
+    await mend();
+    for (const name of all) {
+      await agrees(name, { id: lab, master: "ben", members: all });
+      const others = all.filter((other) => other !== name).map((other) => `from ${other}`);
+      await eventually(() => textsAt(name, lab), others);
     }
-    for (const agent of agents) {
-      await eventually(() => agent.call("swarms"), [{ id: lab, master: "ben", members: all }]);
-      const others = all.filter((name) => name !== agent.name).map((name) => `from ${name}`);
-      await eventually(async () => texts(await agent.call("inbox")).sort(), others);
+  });
+
+  it("[ASP-OURS-04] two that cannot reach each other, but both the third, lose nobody and nothing", async () => {
+    const lab = await swarmOfAll("Pairs");
+    const heard = new Map(all.map((name) => [name, [] as string[]]));
+    for (const [master, other, third] of [
+      ["ann", "ben", "cleo"],
+      ["cleo", "ann", "ben"],
+      ["ben", "cleo", "ann"],
+    ] as const) {
+      const cut = wiresBetween(master, other);
+      for (const wire of cut) wire.cut();
+      const before = new Map([...heard].map(([name, texts]) => [name, [...texts]]));
+      for (const name of [master, other]) {
+        const text = `${name} while ${master} and ${other} are cut off`;
+        await agent(name).call("send", lab, "broadcast", text);
+        for (const [hearer, texts] of heard) if (hearer !== name) texts.push(text);
+      }
+      // Not all hear of it from the one who says it.
+      await agent(master).call("transfer", lab, third);
+      for (const name of [master, third]) await agrees(name, { id: lab, master: third, members: all });
+      await eventually(() => textsAt(third, lab), heard.get(third)?.sort());
+      await eventually(async () => cut.map(({ refused }) => refused > 0), [true, true]);
+      for (const name of [master, other]) expect(await textsAt(name, lab)).toEqual(before.get(name)?.sort());
+
+      await mend();
+      for (const name of all) {
+        await agrees(name, { id: lab, master: third, members: all });
+        await eventually(() => textsAt(name, lab), heard.get(name)?.sort());
+      }
     }
-    for (const wire of wires) await wire.close();
+  });
+
+  it("[ASP-OPER-09] the master, and nobody else, lets one in and another not", async () => {
+    const den = String(await agent("ann").call("create", "Den", "approval"));
+    const invite = String(await agent("ann").call("invite", den));
+    for (const name of ["ben", "cleo"]) {
+      await expect(agent(name).call("join", invite)).rejects.toThrow("approv");
+    }
+    expect(await agent("ann").call("pending", den)).toEqual(["ben", "cleo"]);
+    await agent("ann").call("approve", den, "ben");
+    await agent("ann").call("reject", den, "cleo");
+    await agent("ben").call("join", invite);
+    await expect(agent("cleo").call("join", invite)).rejects.toThrow("NOT_AUTHORIZED");
+    for (const name of ["ann", "ben"])
+      await agrees(name, { id: den, master: "ann", members: ["ann", "ben"] });
+    expect(await swarmAt("cleo", den)).toBeUndefined();
+    await expect(agent("ben").call("approve", den, "cleo")).rejects.toThrow("master");
+  });
+
+  it("a muted agent is not heard and does not notice, until it is unmuted", async () => {
+    const lab = await swarmOfAll("Mutes");
+    await agent("ben").call("mute", "ann");
+    const unheard = String(await agent("ann").call("send", lab, "broadcast", "unheard"));
+    await eventually(() => agent("ann").call("delivered", unheard), true);
+    expect(await textsAt("ben", lab)).toEqual([]);
+    expect(await textsAt("cleo", lab)).toEqual(["unheard"]);
+    expect(await agent("ben").call("unmute", "ann")).toBe(true);
+    await agent("ann").call("send", lab, "broadcast", "heard");
+    await eventually(() => textsAt("ben", lab), ["heard"]);
+  });
+
+  it("a new key is believed by all, also by who was cut off when it was announced, and after a restart", async () => {
+    const lab = await swarmOfAll("Keys");
+    for (const wire of wiresBetween("ann", "ben")) wire.cut();
+    const old = await agent("ben").call("key", lab, "ann");
+    const next = await agent("ann").call("rotate");
+    expect(next).not.toBe(old);
+    await agent("ann").call("send", lab, "broadcast", "with a new key");
+    await eventually(() => textsAt("cleo", lab), ["with a new key"]);
+    expect(await agent("ben").call("key", lab, "ann")).toBe(old);
+    await agent("ann").kill();
+    await start("ann");
+    await agent("ann").call("send", lab, "broadcast", "after a restart");
+    await eventually(() => textsAt("cleo", lab), ["after a restart", "with a new key"]);
+    await mend();
+    await eventually(() => textsAt("ben", lab), ["after a restart", "with a new key"]);
+    for (const name of all) expect(await agent(name).call("key", lab, "ann")).toBe(next);
+  });
+});
+
+describe("one agent that everybody can reach", () => {
+  let port: number;
+  let master: Running;
+
+  beforeAll(async () => {
+    port = await freePort();
+    master = await processes.start("master", port);
   });
 
   it("[ASP-OURS-02] G9: twenty races of five joiners over TLS have one winner each", async () => {
-    const port = await freePort();
-    const master = await start("master", port);
     for (let race = 0; race < 20; race += 1) {
       const id = String(await master.call("create", `Race ${race}`));
       const token = String(await master.call("invite", id, "1")).split("token=")[1];
@@ -191,7 +266,6 @@ describe("three agents in three processes", () => {
   });
 
   it("[ASP-SECU-05] refuses a certificate that nobody vouches for", async () => {
-    const port = running.get("master")?.port ?? 0;
     const strict = createHttpClient({
       clock: { after: (ms, callback) => clearTimeout.bind(undefined, setTimeout(callback, ms)) },
       guard: createGuard({ allow: ["loopback"] }),
@@ -202,69 +276,3 @@ describe("three agents in three processes", () => {
     await strict.close();
   });
 });
-
-/** A wire to one agent that can be cut, while the agent lives on. */
-class Wire {
-  refused = 0;
-  readonly #server: Server;
-  readonly #open = new Set<Socket>();
-  #whole = true;
-
-  readonly port: number;
-  readonly target: number;
-
-  private constructor(port: number, target: number) {
-    this.port = port;
-    this.target = target;
-    this.#server = createServer((socket) => this.#connect(socket));
-  }
-
-  static async between(): Promise<Wire> {
-    const wire = new Wire(await freePort(), await freePort());
-    await new Promise<void>((resolve) => wire.#server.listen(wire.port, "localhost", resolve));
-    return wire;
-  }
-
-  cut(): void {
-    this.#whole = false;
-    for (const socket of this.#open) socket.destroy();
-  }
-
-  mend(): void {
-    this.#whole = true;
-  }
-
-  async close(): Promise<void> {
-    this.cut();
-    await new Promise((resolve) => this.#server.close(resolve));
-  }
-
-  #connect(socket: Socket): void {
-    if (!this.#whole) {
-      this.refused += 1;
-      socket.destroy();
-      return;
-    }
-    const onward = connect(this.target, "localhost");
-    for (const [one, other] of [
-      [socket, onward],
-      [onward, socket],
-    ] as const) {
-      this.#open.add(one);
-      one.on("error", () => other.destroy());
-      one.on("close", () => {
-        this.#open.delete(one);
-        other.destroy();
-      });
-      one.pipe(other);
-    }
-  }
-}
-
-function texts(inbox: unknown): string[] {
-  if (!Array.isArray(inbox)) return [];
-  return inbox
-    .filter(({ type }) => type === "message")
-    .map(({ content }) => String(content))
-    .reverse();
-}

@@ -1,6 +1,7 @@
 /**
  * A peer that does what the protocol's reference implementation was seen to do, its defects included. It shares no code
- * with ours: what it signs and accepts is written down here once more.
+ * with ours: what it signs and accepts is written down here once more. Later versions verify what comes in, and
+ * announce new members with their keys.
  */
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 import type { Call } from "./harness.js";
@@ -50,9 +51,11 @@ export class ReferencePeer {
   readonly #fetch: Fetch;
   readonly #now: () => number;
   readonly agentId: string;
+  readonly #later: boolean;
 
-  constructor(agentId: string, now: () => number, fetch: Fetch) {
+  constructor(agentId: string, now: () => number, fetch: Fetch, { later = false } = {}) {
     this.agentId = agentId;
+    this.#later = later;
     this.#now = now;
     this.#fetch = fetch;
     const seed = createHash("sha256").update(agentId).digest();
@@ -70,7 +73,7 @@ export class ReferencePeer {
 
   // --- its server ---------------------------------------------------------------------------------------------------
 
-  async serve({ url, method, body }: Call): Promise<Answer> {
+  async serve({ url, method, body, headers }: Call): Promise<Answer> {
     const path = new URL(url).pathname;
     if (method === "GET" && path === "/swarm/info") {
       return json(200, {
@@ -82,9 +85,28 @@ export class ReferencePeer {
         metadata: { name: `${this.agentId} reference` },
       });
     }
-    if (method === "POST" && path === "/swarm/message") return this.#takeMessage(JSON.parse(body));
+    if (method === "POST" && path === "/swarm/message") {
+      const message = JSON.parse(body);
+      return (this.#later ? this.#refusal(message, headers) : undefined) ?? this.#takeMessage(message);
+    }
     if (method === "POST" && path === "/swarm/join") return this.#takeJoin(JSON.parse(body));
     return json(404, { detail: "Not Found" });
+  }
+
+  /** What later versions ask of a message; the headers and the registered endpoint have to fit exactly. */
+  #refusal(
+    message: Readonly<Record<string, string>> & { readonly sender: Readonly<Record<string, string>> },
+    headers: Readonly<Record<string, string>>,
+  ): Answer | undefined {
+    const { sender, recipient = "", swarm_id = "", protocol_version } = message;
+    if (headers["x-agent-id"] !== sender.agent_id || headers["x-swarm-protocol"] !== protocol_version)
+      return refusal(403, "NOT_AUTHORIZED");
+    if (![this.agentId, "broadcast"].includes(recipient)) return refusal(403, "NOT_AUTHORIZED");
+    const swarm = this.swarms.get(swarm_id);
+    if (swarm === undefined) return refusal(404, "SWARM_NOT_FOUND");
+    const member = swarm.members.get(sender.agent_id ?? "");
+    if (member === undefined || member.endpoint !== sender.endpoint) return refusal(403, "NOT_AUTHORIZED");
+    return signedBy(member.public_key, message) ? undefined : refusal(401, "INVALID_SIGNATURE");
   }
 
   /** Checks the shape and nothing else. */
@@ -124,8 +146,8 @@ export class ReferencePeer {
     if (action === "member_left" || action === "member_kicked") members.delete(agent_id);
     if (action !== "member_joined" || members.has(agent_id)) return;
     const info = await this.#fetch({ method: "GET", url: `${String(endpoint)}/info`, body: "", headers: {} });
-    const { public_key } = parse(info.body);
-    if (typeof public_key === "string") {
+    const { public_key, agent_id: named } = parse(info.body);
+    if (info.status === 200 && named === agent_id && typeof public_key === "string") {
       members.set(agent_id, { agent_id, endpoint: String(endpoint), public_key });
     }
   }
@@ -149,9 +171,10 @@ export class ReferencePeer {
     };
     if (!swarm.members.has(joiner.agent_id)) {
       swarm.members.set(joiner.agent_id, joiner);
-      // Told to the others before the joiner has its answer; without headers, and without the key.
+      // Told to the others before the joiner has its answer, and without headers.
       const joinedAt = new Date(this.#now()).toISOString();
-      const content = `{"type": "system", "action": "member_joined", "swarm_id": "${swarmId}", "agent_id": "${joiner.agent_id}", "endpoint": "${joiner.endpoint}", "joined_at": "${joinedAt}"}`;
+      const key = this.#later ? `, "public_key": "${joiner.public_key}"` : "";
+      const content = `{"type": "system", "action": "member_joined", "swarm_id": "${swarmId}", "agent_id": "${joiner.agent_id}", "endpoint": "${joiner.endpoint}", "joined_at": "${joinedAt}"${key}}`;
       const others = this.#others(swarm).filter(({ agent_id }) => agent_id !== joiner.agent_id);
       for (const member of others) {
         await this.#post(member, this.#signed(swarmId, "broadcast", "system", content), {});
@@ -213,7 +236,12 @@ export class ReferencePeer {
     }
     if (!listed.has(agent_id)) throw new Error("join: not in the list");
     const swarmId = String(claims.swarm_id);
-    this.swarms.set(swarmId, { name: swarm_name, master: String(claims.master), members: listed });
+    const known = this.swarms.get(swarmId);
+    if (known === undefined) {
+      this.swarms.set(swarmId, { name: swarm_name, master: String(claims.master), members: listed });
+    }
+    // Whom it knows stays as it is, also if nobody else knows them any more.
+    for (const [id, one] of listed) if (known?.members.has(id) === false) known.members.set(id, one);
     return swarmId;
   }
 
@@ -228,26 +256,28 @@ export class ReferencePeer {
   async leave(swarmId: string): Promise<void> {
     const content = `{"action":"member_left","agent_id":"${this.agentId}"}`;
     const message = this.#signed(swarmId, "broadcast", "system", content);
-    for (const member of this.#others(this.#swarm(swarmId)))
-      await this.#post(member, message, this.#headers());
+    await this.#announce(this.#others(this.#swarm(swarmId)), message);
     this.swarms.delete(swarmId);
   }
 
-  async kick(swarmId: string, target: string): Promise<void> {
+  /** The reason is pasted in as it is. */
+  async kick(swarmId: string, target: string, reason?: string): Promise<void> {
     const swarm = this.#swarm(swarmId);
     const member = swarm.members.get(target);
     if (member === undefined) throw new Error("kick: no such member");
-    const told = `{"action":"kicked","agent_id":"${target}"}`;
+    const why = reason === undefined ? "" : `,"reason":"${reason}"`;
+    const told = `{"action":"kicked","agent_id":"${target}"${why}}`;
     await this.#post(member, this.#signed(swarmId, target, "system", told), this.#headers());
     const message = this.#signed(
       swarmId,
       "broadcast",
       "system",
-      `{"action":"member_kicked","agent_id":"${target}"}`,
+      `{"action":"member_kicked","agent_id":"${target}"${why}}`,
     );
-    for (const other of this.#others(swarm)) {
-      if (other.agent_id !== target) await this.#post(other, message, this.#headers());
-    }
+    await this.#announce(
+      this.#others(swarm).filter(({ agent_id }) => agent_id !== target),
+      message,
+    );
     swarm.members.delete(target);
   }
 
@@ -263,6 +293,11 @@ export class ReferencePeer {
 
   #headers() {
     return { "Content-Type": "application/json", "X-Agent-ID": this.agentId, "X-Swarm-Protocol": "0.1.0" };
+  }
+
+  /** Told once, and never mind. */
+  async #announce(members: readonly Member[], message: object): Promise<void> {
+    for (const member of members) await this.#post(member, message, this.#headers()).catch(() => undefined);
   }
 
   async #post(member: Member, message: object, headers: Readonly<Record<string, string>>): Promise<number> {

@@ -1,7 +1,7 @@
 /** 49. Agents of ours and agents of the reference in one swarm, whoever is its master. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DEFAULT_MESH_OPTIONS } from "../../src/mesh/options.js";
-import { type Agent, bodyOf, Mesh } from "./harness.js";
+import { type Agent, bodyOf, Mesh, membersAt } from "./harness.js";
 import { type ReferencePeer, signedBy } from "./reference-peer.js";
 
 let mesh: Mesh;
@@ -22,12 +22,15 @@ const textsAt = async ({ store }: Agent) =>
   (await store.mesh.inbox({ limit: 100 }))
     .filter(({ type }) => type === "message")
     .map(({ content }) => content);
-const membersAt = ({ node }: Agent, swarmId: string) => [...node.swarm(swarmId).members.keys()].sort();
 const chatOf = (peer: ReferencePeer) =>
   peer.inbox.filter(({ type }) => type === "message").map(({ sender_id, content }) => [sender_id, content]);
 
 describe("49. a reference agent in a swarm of ours", () => {
-  it("joins, is announced, sends, receives and leaves", async () => {
+  it.each([
+    { version: "one that verifies nothing", later: false },
+    { version: "one that verifies", later: true },
+  ])("joins, is announced, sends, receives and leaves: $version", async ({ later }) => {
+    remy = mesh.reference("remy", { later });
     const lab = await mesh.swarm(alice, bob);
     expect(await remy.join(await alice.node.invite(lab, { maxUses: 1 }))).toBe(lab);
     await mesh.settle();
@@ -88,6 +91,26 @@ describe("49. a reference agent in a swarm of ours", () => {
     });
   });
 
+  it("is not made the master by taking the message that offers it, as it would take any", async () => {
+    const lab = await mesh.swarm(alice, bob);
+    await remy.join(await alice.node.invite(lab));
+    await mesh.settle();
+    await alice.node.transfer(lab, "remy");
+    await mesh.settle();
+    expect(remy.inbox.map(({ content }) => content)).toContainEqual(
+      expect.stringContaining("master_transfer"),
+    );
+    for (const { node } of [alice, bob]) expect(node.swarm(lab).master).toBe("alice");
+    expect(alice.problems).toContainEqual({
+      code: "mesh_undelivered",
+      message: expect.stringContaining("may not know transfers"),
+    });
+    // Nothing stands in the way of handing it to somebody who does.
+    await alice.node.transfer(lab, "bob");
+    await mesh.settle();
+    for (const { node } of [alice, bob]) expect(node.swarm(lab).master).toBe("bob");
+  });
+
   it("waits for approval as it knows to, and is in when it asks again", async () => {
     const { id } = await alice.node.create("Den", { requireApproval: true });
     const invite = await alice.node.invite(id);
@@ -98,14 +121,19 @@ describe("49. a reference agent in a swarm of ours", () => {
 });
 
 describe("49. agents of ours in a swarm of the reference", () => {
-  it("join, learn of each other, talk, are kicked and leave", async () => {
+  it.each([
+    { version: "one that verifies nothing", later: false },
+    { version: "one that verifies", later: true },
+  ])("join, learn of each other, talk, are kicked and leave: $version", async ({ later }) => {
+    remy = mesh.reference("remy", { later });
     const lab = remy.create("Lab Swarm");
     expect((await alice.node.join(remy.invite(lab))).swarm.name).toBe("Lab Swarm");
-    // The announcement has neither headers nor a key: alice asks bob for it.
+    // The list does not say since when, and the announcement has no headers, and no key: alice asks bob for it.
     await bob.node.join(remy.invite(lab));
     await mesh.settle();
     for (const agent of [alice, bob]) expect(membersAt(agent, lab)).toEqual(["alice", "bob", "remy"]);
     expect(alice.node.swarm(lab).members.get("bob")?.publicKey).toBe(bob.pair.publicKey.text);
+    expect(alice.node.swarm(lab).members.get("remy")?.joinedAt).toBe(mesh.clock.now());
 
     await alice.node.send({ swarmId: lab, content: "from alice" });
     await mesh.settle();
@@ -119,6 +147,32 @@ describe("49. agents of ours in a swarm of the reference", () => {
     expect(membersAt(alice, lab)).toEqual(["alice", "remy"]);
     await remy.kick(lab, "alice");
     expect(alice.node.swarms).toEqual([]);
+  });
+
+  it("know who was kicked, whatever the reason does to the message", async () => {
+    const lab = remy.create("Lab Swarm");
+    for (const { node } of [alice, bob]) await node.join(remy.invite(lab));
+    await mesh.settle();
+    await remy.kick(lab, "bob", 'so "it" is');
+    expect(membersAt(alice, lab)).toEqual(["alice", "remy"]);
+    expect(bob.node.swarms).toEqual([]);
+  });
+
+  it("learn within the hour who was kicked while they could not be told, which they are not told again", async () => {
+    const lab = remy.create("Lab Swarm");
+    for (const { node } of [alice, bob]) await node.join(remy.invite(lab));
+    const den = await mesh.swarm(bob, alice);
+    await bob.node.send({ swarmId: den, content: "sealed" });
+    await mesh.settle();
+    mesh.down.add("alice.example.com");
+    await remy.kick(lab, "bob");
+    mesh.down.clear();
+    expect(membersAt(alice, lab)).toEqual(["alice", "bob", "remy"]);
+    mesh.calls.length = 0;
+    await mesh.pass(3_600_000);
+    expect(membersAt(alice, lab)).toEqual(["alice", "remy"]);
+    // A master that keeps its announcements until they are heard is left in peace.
+    expect(mesh.calls.map(({ url }) => url)).toEqual(["https://remy.example.com/swarm/join"]);
   });
 
   it("hear a member whose joining was announced to nobody", async () => {

@@ -1,13 +1,12 @@
 /** 8.3: what the protocol leaves unsigned, and what keeps others from changing it. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { keyPairFromSeed } from "../../src/mesh/identity/keys.js";
+import { type KeyPair, keyPairFromSeed, verifyWith } from "../../src/mesh/identity/keys.js";
 import { signDraft } from "../../src/mesh/message/build.js";
 import { SEAL_FIELD } from "../../src/mesh/message/seal.js";
 import type { MeshMessage, MessageExtras } from "../../src/mesh/message/types.js";
 import { verifySignature } from "../../src/mesh/signature.js";
-import { type Agent, bodyOf, Mesh } from "./harness.js";
+import { type Agent, bodyOf, type Mesh, threeAgents } from "./harness.js";
 
-const SEALING = { sealMessages: true };
 const ID = "123e4567-e89b-42d3-a456-426614174013";
 const OTHER_ID = "123e4567-e89b-42d3-a456-426614174014";
 const extras: MessageExtras = {
@@ -23,12 +22,11 @@ const extras: MessageExtras = {
 let mesh: Mesh;
 let alice: Agent;
 let bob: Agent;
+let carol: Agent;
 let lab: string;
 
 beforeEach(async () => {
-  mesh = new Mesh();
-  alice = await mesh.agent("alice", SEALING);
-  bob = await mesh.agent("bob", SEALING);
+  ({ mesh, alice, bob, carol } = await threeAgents({ sealMessages: true }));
   lab = await mesh.swarm(alice, bob);
 });
 afterEach(() => mesh.close());
@@ -39,6 +37,20 @@ const post = async (to: Agent, message: unknown) => {
 };
 const CHANGED = "401 fields of the message were changed after it was sealed";
 const TAKEN = "401 the message is not sealed, as those of its sender are";
+
+/** What alice says to bob with a key that is not hers yet. */
+function saidWith(pair: KeyPair, { swarm_id = lab, seals = false } = {}): MeshMessage {
+  const draft = {
+    message_id: OTHER_ID,
+    swarm_id,
+    recipient: "bob",
+    type: "message",
+    content: "hello",
+  } as const;
+  return signDraft(draft, { agentId: "alice", endpoint: alice.endpoint, pair, seals }, mesh.clock.now());
+}
+
+const NEXT = keyPairFromSeed(Buffer.alloc(32, 9));
 
 function without(message: MeshMessage): unknown {
   const { [SEAL_FIELD]: _seal, ...metadata } = message.metadata ?? {};
@@ -88,7 +100,6 @@ describe("8.3: a sealed message", () => {
   });
 
   it("does not lend its seal to another message, nor take one of another key", async () => {
-    const carol = await mesh.agent("carol", SEALING);
     await carol.node.join(await alice.node.invite(lab));
     await mesh.settle();
     const one = alice.message({ swarm_id: lab, extras });
@@ -105,55 +116,32 @@ describe("8.3: a sealed message", () => {
     expect(await post(bob, without(second))).toBe(TAKEN);
     const { metadata: _metadata, ...bare } = second;
     expect(await post(bob, bare)).toBe(TAKEN);
-    const again = await mesh.agent("bob", SEALING, mesh.crash(bob));
+    const again = await mesh.agent("bob", { sealMessages: true }, mesh.crash(bob));
     expect(await post(again, bare)).toBe(TAKEN);
     expect(await post(again, second)).toBe(200);
 
-    const next = keyPairFromSeed(Buffer.alloc(32, 9));
-    await alice.node.rotateKey(next, () => undefined);
+    await alice.node.rotateKey(NEXT, () => undefined);
     await mesh.settle();
-    const draft = {
-      message_id: OTHER_ID,
-      swarm_id: lab,
-      recipient: "bob",
-      type: "message",
-      content: "hello",
-    } as const;
-    const signer = { agentId: "alice", endpoint: alice.endpoint, pair: next };
-    expect(await post(again, signDraft(draft, signer, mesh.clock.now()))).toBe(TAKEN);
-    expect(await post(again, signDraft(draft, { ...signer, seals: true }, mesh.clock.now()))).toBe(200);
+    expect(await post(again, saidWith(NEXT))).toBe(TAKEN);
+    expect(await post(again, saidWith(NEXT, { seals: true }))).toBe(200);
   });
 
   it("is asked of the next key, too, when nothing but the announcement of that key was sealed before", async () => {
-    const next = keyPairFromSeed(Buffer.alloc(32, 9));
     // Joining is no message: the rotation is the first that bob hears of alice.
-    await alice.node.rotateKey(next, () => undefined);
+    await alice.node.rotateKey(NEXT, () => undefined);
     await mesh.settle();
-    const draft = {
-      message_id: OTHER_ID,
-      swarm_id: lab,
-      recipient: "bob",
-      type: "message",
-      content: "hello",
-    } as const;
-    const signer = { agentId: "alice", endpoint: alice.endpoint, pair: next };
-    expect(await post(bob, signDraft(draft, signer, mesh.clock.now()))).toBe(TAKEN);
+    expect(await post(bob, saidWith(NEXT))).toBe(TAKEN);
   });
 
   it("is asked of a key that sealed in another swarm, where the key before it is the one that is known", async () => {
     const den = await mesh.swarm(alice, bob);
-    const next = keyPairFromSeed(Buffer.alloc(32, 9));
-    const signer = { agentId: "alice", endpoint: alice.endpoint, pair: next };
-    const draft = { message_id: ID, recipient: "bob", type: "message", content: "hello" } as const;
-    const now = () => mesh.clock.now();
     mesh.foreign.set("alice.example.com", () => ({
       status: 200,
-      body: JSON.stringify({ agent_id: "alice", endpoint: alice.endpoint, public_key: next.publicKey.text }),
+      body: JSON.stringify({ agent_id: "alice", endpoint: alice.endpoint, public_key: NEXT.publicKey.text }),
     }));
-    const sealed = signDraft({ ...draft, swarm_id: lab }, { ...signer, seals: true }, now());
-    expect(await post(bob, sealed)).toBe(200);
+    expect(await post(bob, saidWith(NEXT, { seals: true }))).toBe(200);
     await mesh.pass(3_600_000);
-    expect(await post(bob, signDraft({ ...draft, swarm_id: den }, signer, now()))).toBe(TAKEN);
+    expect(await post(bob, saidWith(NEXT, { swarm_id: den }))).toBe(TAKEN);
   });
 
   it("is a plain message for those who do not know of seals", async () => {
@@ -165,6 +153,16 @@ describe("8.3: a sealed message", () => {
       ...extras.metadata,
       [SEAL_FIELD]: expect.stringMatching(/^[\w+/]{86}==$/u),
     });
+  });
+
+  it("is sealed over the bytes that src/mesh/README.md describes, so that others can do the same", async () => {
+    const { signature, metadata = {} } = alice.message({ swarm_id: lab, extras });
+    const text =
+      `mailroom-seal-1\n["${signature}","0.1.0","alice","https://alice.example.com/swarm","${ID}","${ID}","high",` +
+      `"2027-01-01T00:00:00Z",[["url","text/html","https://example.com/a"]],` +
+      `[["github_issue","acme/shop",7,null,null,"claimed"]],{"a":{"y":true,"z":[1,"two",null]},"b":1}]`;
+    const seal = Buffer.from(String(metadata[SEAL_FIELD]), "base64");
+    expect(verifyWith(alice.pair.publicKey, Buffer.from(text), seal)).toBe(true);
   });
 
   it("leaves room for its seal in the metadata", async () => {

@@ -3,7 +3,7 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readStateFile } from "../../src/mesh/state/file.js";
-import { type Agent, Mesh } from "./harness.js";
+import { type Agent, Mesh, membersAt } from "./harness.js";
 
 let mesh: Mesh;
 let alice: Agent;
@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => mesh.close());
 
-const members = (agent: Agent): string[] => [...agent.node.swarm(lab).members.keys()].sort();
+const members = (agent: Agent): string[] => membersAt(agent, lab);
 const exported = (agent: Agent) => JSON.parse(JSON.stringify(agent.node.exportState()));
 
 describe("state.json", () => {

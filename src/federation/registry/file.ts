@@ -1,6 +1,5 @@
 /** The reference's registry file (mail.md 7.3): read at the start, rewritten after each change (decisions E4). */
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { readFile } from "node:fs/promises";
 import { isRecord } from "../../mail/record.js";
 import { numberOf, type SwarmEntry, textOf, textsOf } from "./entry.js";
 import { variableIn } from "./token.js";
@@ -105,14 +104,6 @@ export function formatRegistryFile(local: LocalFacts, entries: readonly SwarmEnt
     endpoints,
   };
   return `${JSON.stringify(file, undefined, 2)}\n`;
-}
-
-/** All or nothing: whoever reads the file meanwhile sees the old or the new one. */
-export async function writeRegistryFile(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  const fresh = `${path}.new`;
-  await writeFile(fresh, text, { mode: 0o600 });
-  await rename(fresh, path);
 }
 
 function endpointOf(entry: SwarmEntry): Record<string, unknown> {

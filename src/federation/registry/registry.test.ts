@@ -1,16 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ScriptedClient } from "../../../test/federation/scripted-client.js";
 import { VirtualClock } from "../../../test/kit/virtual-clock.js";
+import { replaceFile } from "../../files/replace.js";
 import { systemIds } from "../../library/clock.js";
 import { createGuard } from "../../net/index.js";
 import { openSqliteStore } from "../../store/index.js";
 import { Federation } from "../federation.js";
 import { generateSigningKey, readSigningKey } from "../wrapper/signature.js";
 import { discover, readSwarmList } from "./discovery.js";
-import { formatRegistryFile, parseRegistryFile, readRegistryFile, writeRegistryFile } from "./file.js";
+import { formatRegistryFile, parseRegistryFile, readRegistryFile } from "./file.js";
 import { SwarmRegistry } from "./registry.js";
 import { readSelfDescription } from "./self-description.js";
 
@@ -181,7 +182,7 @@ describe("registering a swarm", () => {
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
     const registryFile = join(directory, "registry.json");
     const endpoints = { beta: { swarm_name: "beta", base_url: "https://beta.example" } };
-    await writeRegistryFile(registryFile, JSON.stringify({ endpoints }));
+    writeFileSync(registryFile, JSON.stringify({ endpoints }));
     const store = await openStore();
     const options = { store, clock, ids: systemIds, swarm: "alpha", registryFile, report: () => {} };
     const federation = await Federation.open(options);
@@ -305,7 +306,7 @@ describe("the reference's registry file", () => {
       version: "1.2",
     };
     const text = formatRegistryFile(local, registry.list());
-    await writeRegistryFile(path, text);
+    replaceFile(path, text);
     expect(text).not.toContain("very-secret-token");
     expect(Object.keys(JSON.parse(text).endpoints)).toEqual(["alpha", "beta"]);
     expect(await readRegistryFile(path, "alpha")).toMatchObject([

@@ -31,8 +31,8 @@ export interface RegistryParts {
   readonly timeLimit: number;
   /** Names that are another carrier's (decisions I). */
   readonly isNameTaken?: (name: string) => boolean;
-  /** Called after each change of what is kept. Resolves when the registry file says so too. */
-  readonly changed?: () => Promise<void>;
+  /** Called after each change of what is kept. When it returns, the registry file says so too. */
+  readonly changed?: () => void;
 }
 
 export interface SwarmRegistration {
@@ -161,7 +161,7 @@ export class SwarmRegistry {
     if (literal === undefined) this.#literals.delete(name);
     else this.#literals.set(name, literal);
     this.#set(entry);
-    void this.#parts.changed?.();
+    this.#parts.changed?.();
     return entry;
   }
 
@@ -179,7 +179,7 @@ export class SwarmRegistry {
     this.#literals.delete(name);
     for (const listener of this.#listeners) listener(name);
     // What the file still names would be known again at the next start.
-    await this.#parts.changed?.();
+    this.#parts.changed?.();
   }
 
   /** The swarm was seen alive: it is active, and its description is fetched if it is not known yet. */
@@ -260,7 +260,7 @@ export class SwarmRegistry {
     if (!this.#entries.has(entry.name)) return;
     if (keep) {
       this.#set(entry);
-      void this.#parts.changed?.();
+      this.#parts.changed?.();
     } else this.#entries.set(entry.name, entry);
   }
 

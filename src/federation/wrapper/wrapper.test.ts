@@ -104,7 +104,7 @@ describe("the signature", () => {
     const { metadata, payload, ...rest } = signed;
     const shuffled = JSON.parse(JSON.stringify({ metadata, payload, ...rest, auth_token: "changed" }));
     expect(checkSignature(shuffled, key.publicKey, "required")).toEqual({ ok: true, signed: true });
-    expect(parseInterswarmMessage(JSON.parse(JSON.stringify(signed)))).toBeDefined();
+    expect(parseInterswarmMessage(JSON.parse(JSON.stringify(signed)))).toEqual(signed);
   });
 
   it("is refused when anything it covers was changed, by another key, or in another form", () => {

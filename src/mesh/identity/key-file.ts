@@ -1,19 +1,17 @@
 /** `agent.key`: 32 raw bytes, readable by its owner only from the moment it exists (decisions C7). */
 import { randomBytes, randomUUID } from "node:crypto";
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { createFile, isExisting, replaceFile } from "../../files/replace.js";
 import { MeshError } from "../errors.js";
-import { replaceFile } from "../files.js";
 import { type KeyPair, keyPairFromSeed } from "./keys.js";
 
 /** @throws MeshError when there is one already: a lost key is a lost identity, so it is never overwritten. */
 export function createKeyFile(path: string): KeyPair {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const seed = randomBytes(32);
   try {
-    writeFileSync(path, seed, { mode: 0o600, flag: "wx" });
+    createFile(path, seed);
   } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "EEXIST") {
+    if (isExisting(cause)) {
       throw new MeshError("already_initialised", `${path} exists: this agent has a key already`);
     }
     throw cause;

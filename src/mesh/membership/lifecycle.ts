@@ -143,6 +143,18 @@ function masterTransfer({ content, swarm, selfId, sender }: Facts): LifecycleDec
   return changeMaster(swarm, selfId, sender);
 }
 
+/**
+ * Whether a message that was taken, now or before, has made this agent the master in the place of its sender. Who asked
+ * must hear it: software that knows no transfers takes the message, too.
+ */
+export function tookMastership({ type, content, sender }: MeshMessage, swarm: Swarm | undefined): boolean {
+  if (type !== "system" || swarm === undefined) return false;
+  const reading = readSystemContent(content);
+  return (
+    "content" in reading && reading.content.action === "master_transfer" && swarm.master !== sender.agent_id
+  );
+}
+
 function masterChanged({ content, swarm, sender }: Facts): LifecycleDecision {
   const newMaster = content.newMaster ?? content.agentId;
   if (newMaster === undefined) return refuse("INVALID_FORMAT", "bad_member", "no new master is named");

@@ -31,7 +31,7 @@ export function readSystemContent(text: string): SystemReading {
     if (parsed.duplicateKeys.length > 0) return { problem: "the content has a key twice" };
     value = parsed.value;
   } catch {
-    return { plain: true };
+    return readPasted(text);
   }
   if (!isRecord(value) || typeof value.action !== "string") return { plain: true };
   const field = (name: string): string | undefined => {
@@ -50,6 +50,18 @@ export function readSystemContent(text: string): SystemReading {
   };
   const given = Object.fromEntries(Object.entries(optional).filter(([, found]) => found !== undefined));
   return { content: { action: value.action, ...given } };
+}
+
+/**
+ * The reference pastes the reason of a kick between quotes as it is; one with quotes of its own is no JSON. Everything
+ * before the reason says who is out, and that is signed.
+ */
+const PASTED = /^\{"action":"(kicked|member_kicked)","agent_id":"([\w.-]+)","reason":"(.*)"\}$/su;
+
+function readPasted(text: string): SystemReading {
+  const [, action, agentId, reason] = PASTED.exec(text) ?? [];
+  if (action === undefined || agentId === undefined) return { plain: true };
+  return { content: { action, agentId, ...(reason && { reason }) } };
 }
 
 type Fields = Readonly<Record<string, string | undefined>>;

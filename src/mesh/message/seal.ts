@@ -32,8 +32,7 @@ export async function checkSeal(message: MeshMessage, publicKey: PublicKey): Pro
  * being taken for any other signature of the same key, and the other way round.
  */
 function sealedBytes(message: MeshMessage): Buffer {
-  const { sender, in_reply_to, thread_id, priority, expires_at, attachments, references } = message;
-  const { [SEAL_FIELD]: _seal, ...metadata } = message.metadata ?? {};
+  const { sender, in_reply_to, thread_id, priority, expires_at, attachments, references, metadata } = message;
   const fields = [
     message.signature,
     message.protocol_version,
@@ -52,13 +51,15 @@ function sealedBytes(message: MeshMessage): Buffer {
       url,
       action,
     ]),
-    metadata,
+    inOrder(metadata ?? {}, SEAL_FIELD),
   ];
-  return Buffer.from(`mailroom-seal-1\n${JSON.stringify(fields, inOrder)}`, "utf8");
+  return Buffer.from(`mailroom-seal-1\n${JSON.stringify(fields)}`, "utf8");
 }
 
 /** Keys of objects have no order that survives every reader. */
-function inOrder(_key: string, value: unknown): unknown {
+function inOrder(value: unknown, without?: string): unknown {
+  if (Array.isArray(value)) return value.map((item) => inOrder(item));
   if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const keys = Object.keys(value).filter((key) => key !== without);
+  return Object.fromEntries(keys.sort().map((key) => [key, inOrder(value[key])]));
 }

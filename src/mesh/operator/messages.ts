@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { MeshError } from "../errors.js";
 import { BROADCAST } from "../identity/agent-id.js";
+import { carriedBriefly } from "../message/carried.js";
 import type { MessageExtras } from "../message/types.js";
 import { BOX_STATUSES, type BoxStatus, type QueuedMessage, type SentMessage } from "../queue.js";
 import { replyExtras } from "../sending.js";
@@ -134,6 +135,7 @@ function shown(message: QueuedMessage) {
     status: message.box,
     in_reply_to: message.inReplyTo ?? null,
     thread_id: message.threadId ?? null,
+    extras: carriedBriefly(message.envelope),
   };
 }
 

@@ -1,8 +1,9 @@
 /** Decisions G6: the tables are the truth; `state.json` is a copy of them, and an import changes them. */
+
+import { replaceFile } from "../../files/replace.js";
 import { suggestAlias } from "../alias.js";
 import type { MeshCore } from "../core.js";
 import { MeshError } from "../errors.js";
-import { replaceFile } from "../files.js";
 import { readStateFile, writeStateFile } from "./file.js";
 import { decideImport, type ImportDecision } from "./import.js";
 

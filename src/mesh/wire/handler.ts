@@ -4,6 +4,7 @@
  */
 import { type Refusal, refuse, WIRE_STATUS } from "../errors.js";
 import { RateLimiter, type Standing } from "../limits.js";
+import { tookMastership } from "../membership/lifecycle.js";
 import { isRecord } from "../message/extras.js";
 import { ASP_VERSION, LIMITS, MESSAGE_TYPES } from "../message/types.js";
 import type { MeshNode } from "../node.js";
@@ -93,7 +94,10 @@ async function postMessage(node: MeshNode, request: MeshRequest): Promise<MeshRe
   if ("refusal" in reception) return refused(reception.refusal, reception.standing);
   // As the sender spelled it: that is what it looks for.
   const spelled = isRecord(parsed.value) ? parsed.value.message_id : reception.message.message_id;
-  return answer(200, { status: "queued", message_id: spelled }, rateHeaders(reception.standing));
+  const { message, standing } = reception;
+  const accepted = tookMastership(message, node.core.view.swarms.get(message.swarm_id));
+  const status = accepted ? "accepted" : "queued";
+  return answer(200, { status, message_id: spelled }, rateHeaders(standing));
 }
 
 async function postJoin(node: MeshNode, request: MeshRequest): Promise<MeshResponse> {

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { isFromGithub, notificationFor } from "../github.js";
+import { carriedBy } from "../message/carried.js";
 import type { MeshNode } from "../node.js";
 import {
   BOX_STATUSES,
@@ -109,7 +110,8 @@ async function show(options: LocalOptions, id: string): Promise<Answer> {
   const message = await options.reads.byMessageId(id.toLowerCase());
   if (message === undefined) return NOT_FOUND;
   await options.node.core.commit([markOf(options, message, "read", ["unread"])], "");
-  return reply(200, toWire(message.box === "unread" ? { ...message, box: "read" } : message));
+  const box = message.box === "unread" ? "read" : message.box;
+  return reply(200, { ...toWire({ ...message, box }), extras: carriedBy(message.envelope) });
 }
 
 const MOVES: Readonly<Record<string, { readonly to: BoxStatus; readonly from: readonly BoxStatus[] }>> = {

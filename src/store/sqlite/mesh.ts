@@ -4,6 +4,8 @@ import {
   type MeshReads,
   QUEUE_STATUSES,
   type QueuedMessage,
+  queueKey,
+  readQueueKey,
   SENT_STATUSES,
   type SentMessage,
 } from "../../mesh/queue.js";
@@ -11,7 +13,6 @@ import type { ViewWrite } from "../../mesh/writes.js";
 import type { Database } from "./driver.js";
 
 interface QueueRow {
-  readonly key: string;
   readonly message_id: string;
   readonly swarm_id: string;
   readonly sender_id: string;
@@ -47,7 +48,9 @@ export function createMeshReads(db: Database, assertOpen: () => void): MeshReads
   const queued = db.prepare<[string, number], QueueRow>(
     "SELECT * FROM message_queue WHERE status = ? AND status IN ('pending', 'processing') ORDER BY id LIMIT ?",
   );
-  const byKey = db.prepare<[string], QueueRow>("SELECT * FROM message_queue WHERE key = ?");
+  const byKey = db.prepare<[object], QueueRow>(
+    "SELECT * FROM message_queue WHERE message_id = @messageId AND sender_id = @senderId AND swarm_id = @swarmId",
+  );
   const byMessage = db.prepare<[string], QueueRow>(
     "SELECT * FROM message_queue WHERE message_id = ? LIMIT 1",
   );
@@ -83,7 +86,7 @@ export function createMeshReads(db: Database, assertOpen: () => void): MeshReads
     },
     async message(id) {
       assertOpen();
-      const row = byKey.get(id);
+      const row = byKey.get(readQueueKey(id));
       return row === undefined ? undefined : toQueued(row);
     },
     async byMessageId(messageId) {
@@ -249,7 +252,7 @@ function present<Name extends string, T>(
 
 function toQueued(row: QueueRow): QueuedMessage {
   return {
-    id: row.key,
+    id: queueKey(row.swarm_id, row.sender_id, row.message_id),
     messageId: row.message_id,
     swarmId: row.swarm_id,
     senderId: row.sender_id,

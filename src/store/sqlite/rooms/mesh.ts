@@ -1,4 +1,5 @@
 import { RowConflictError } from "../../../engine/ports.js";
+import { readQueueKey } from "../../../mesh/queue.js";
 import type {
   BoxMark,
   InviteUse,
@@ -135,6 +136,41 @@ export const meshRoom = defineRoom<MeshRowWrite>({
           public_key TEXT PRIMARY KEY,
           since INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
+      `,
+    },
+    {
+      // One index of random ids in place of two, and no text that repeats three columns.
+      number: 3,
+      name: "messages by id, sender and swarm",
+      sql: `
+        CREATE TABLE messages_without_key (
+          id INTEGER PRIMARY KEY,
+          message_id TEXT NOT NULL,
+          swarm_id TEXT NOT NULL,
+          sender_id TEXT NOT NULL,
+          recipient_id TEXT,
+          type TEXT NOT NULL,
+          content TEXT NOT NULL,
+          envelope TEXT NOT NULL,
+          in_reply_to TEXT,
+          thread_id TEXT,
+          received_at INTEGER NOT NULL,
+          processed_at INTEGER,
+          status TEXT NOT NULL DEFAULT 'pending',
+          box TEXT NOT NULL DEFAULT 'unread',
+          read_at INTEGER,
+          changed_at INTEGER NOT NULL,
+          task_key TEXT,
+          UNIQUE (message_id, sender_id, swarm_id)
+        ) STRICT;
+        INSERT INTO messages_without_key
+          SELECT id, message_id, swarm_id, sender_id, recipient_id, type, content, envelope, in_reply_to, thread_id,
+            received_at, processed_at, status, box, read_at, changed_at, task_key
+          FROM message_queue;
+        DROP TABLE message_queue;
+        ALTER TABLE messages_without_key RENAME TO message_queue;
+        CREATE INDEX message_queue_waiting ON message_queue (status, id) WHERE status IN ('pending', 'processing');
+        CREATE INDEX message_queue_box ON message_queue (box, id);
       `,
     },
   ],
@@ -334,15 +370,16 @@ function putSeen({ db }: RoomContext): (write: SeenPut) => void {
   };
 }
 
+const OF_KEY = "message_id = @messageId AND sender_id = @senderId AND swarm_id = @swarmId";
+
 function putQueued({ db }: RoomContext): (write: QueuePut) => void {
   const insert = db.prepare(`
-    INSERT INTO message_queue (key, message_id, swarm_id, sender_id, recipient_id, type, content, envelope, in_reply_to,
+    INSERT INTO message_queue (message_id, swarm_id, sender_id, recipient_id, type, content, envelope, in_reply_to,
       thread_id, received_at, processed_at, status, box, read_at, changed_at, task_key)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
   `);
   return ({ message: m }) => {
     insert.run(
-      m.id,
       m.messageId,
       m.swarmId,
       m.senderId,
@@ -365,11 +402,11 @@ function putQueued({ db }: RoomContext): (write: QueuePut) => void {
 
 function markQueued({ db }: RoomContext): (write: QueueMark) => void {
   const update = db.prepare(`
-    UPDATE message_queue SET status = ?, processed_at = ?, task_key = coalesce(?, task_key)
-    WHERE key = ? AND status IN (SELECT value FROM json_each(?))
+    UPDATE message_queue SET status = @status, processed_at = @at, task_key = coalesce(@taskKey, task_key)
+    WHERE ${OF_KEY} AND status IN (SELECT value FROM json_each(@from))
   `);
-  return ({ kind, id, from, status, at, taskKey }) => {
-    const { changes } = update.run(status, at, taskKey ?? null, id, JSON.stringify(from));
+  return ({ kind, id, from, status, at, taskKey = null }) => {
+    const { changes } = update.run({ ...readQueueKey(id), status, at, taskKey, from: JSON.stringify(from) });
     if (changes === 0) throw new RowConflictError(kind, `message ${id} is not ${from.join(" or ")}`);
   };
 }
@@ -378,10 +415,10 @@ function markBox({ db }: RoomContext): (write: BoxMark) => void {
   const update = db.prepare(`
     UPDATE message_queue SET box = @status, changed_at = @at,
       read_at = CASE WHEN @status = 'read' THEN @at ELSE read_at END
-    WHERE key = @id AND box IN (SELECT value FROM json_each(@from))
+    WHERE ${OF_KEY} AND box IN (SELECT value FROM json_each(@from))
   `);
   return ({ id, from, status, at }) => {
-    update.run({ id, status, at, from: JSON.stringify(from) });
+    update.run({ ...readQueueKey(id), status, at, from: JSON.stringify(from) });
   };
 }
 

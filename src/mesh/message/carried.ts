@@ -1,0 +1,37 @@
+/** What a stored message carries beside its content, to be shown: the fields that `send` calls extras. */
+import { isRecord } from "./extras.js";
+import { SEAL_FIELD } from "./seal.js";
+
+const FIELDS = ["priority", "expires_at", "attachments", "references", "metadata"] as const;
+
+export type Carried = Readonly<Record<string, unknown>>;
+
+export function carriedBy(envelope: string): Carried {
+  const message = parsed(envelope);
+  const { [SEAL_FIELD]: _, ...metadata } = isRecord(message.metadata) ? message.metadata : {};
+  const shown: Carried = { ...message, metadata: Object.keys(metadata).length > 0 ? metadata : undefined };
+  return Object.fromEntries(FIELDS.filter((name) => shown[name] != null).map((name) => [name, shown[name]]));
+}
+
+/** The same without the contents of inline attachments, of which there may be very many in a list. */
+export function carriedBriefly(envelope: string): Carried {
+  const carried = carriedBy(envelope);
+  const { attachments } = carried;
+  return Array.isArray(attachments) ? { ...carried, attachments: attachments.map(brief) } : carried;
+}
+
+function brief(attachment: unknown): unknown {
+  if (!isRecord(attachment) || attachment.type !== "inline") return attachment;
+  const { content, ...rest } = attachment;
+  return { ...rest, bytes: Buffer.from(String(content), "base64").length };
+}
+
+function parsed(envelope: string): Carried {
+  try {
+    const value: unknown = JSON.parse(envelope);
+    return isRecord(value) ? value : {};
+  } catch {
+    // Imported, and kept as other software wrote it.
+    return {};
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * Registers a swarm in a registry that is kept in a file. Run by fsync.test.ts under strace.
+ *
+ *   node --import tsx test/fsync/registrar.ts <registry file>
+ */
+import { Federation } from "../../src/federation/index.js";
+import { systemClock, systemIds } from "../../src/library/clock.js";
+import { openSqliteStore } from "../../src/store/index.js";
+
+const [registryFile = ""] = process.argv.slice(2);
+const store = await openSqliteStore({ path: ":memory:" });
+const federation = await Federation.open({
+  store,
+  clock: systemClock,
+  ids: systemIds,
+  swarm: "alpha",
+  registryFile,
+  report: ({ message }) => {
+    throw new Error(message);
+  },
+});
+await federation.registry.register({ name: "beta", baseUrl: "https://beta.invalid", volatile: false });
+await federation.close();
+await store.close();
