@@ -25,27 +25,38 @@ export interface FunctionAgentOptions {
  */
 export function functionAgent(run: MailFunction, options: FunctionAgentOptions = {}): AgentFunction {
   const newId = options.newId ?? randomUUID;
-  return async (turn) => {
+  return (turn) => {
     const { mail, calls } = openMail(turn, newId);
-    const outcome = await run(mail);
-    const answer = toAnswer(outcome, turn.agent);
-    if (answer === undefined) {
-      if (calls.length > 0) return { calls: [...calls] };
-      throw new AgentError(
-        "empty_answer",
-        `agent '${turn.agent}' did nothing with a ${mail.type} from ${mail.fromType} '${mail.from}'. ` +
-          "Call mail.reply(…), another verb of mail, or mail.await() when there is nothing to do yet.",
-      );
-    }
-    if (calls.length > 0) {
-      throw new AgentError(
-        "mixed_answer",
-        `agent '${turn.agent}' recorded ${calls.map(({ name }) => name).join(", ")} through mail and returned an ` +
-          "answer as well. Do one or the other: either call the verbs of mail and return nothing, or return the answer.",
-      );
-    }
-    return answer;
+    const outcome = run(mail);
+    // What is there at once is answered at once: no promise, and no clock to stop it by.
+    return isPromised(outcome)
+      ? Promise.resolve(outcome).then((late) => conclude(late, mail, calls))
+      : conclude(outcome, mail, calls);
   };
+}
+
+function isPromised(outcome: MailOutcome | Promise<MailOutcome>): outcome is Promise<MailOutcome> {
+  return typeof outcome === "object" && outcome !== null && "then" in outcome;
+}
+
+function conclude(outcome: MailOutcome, mail: Mail, calls: readonly AgentToolCall[]): AgentAnswer {
+  const answer = toAnswer(outcome, mail.agent);
+  if (answer === undefined) {
+    if (calls.length > 0) return { calls: [...calls] };
+    throw new AgentError(
+      "empty_answer",
+      `agent '${mail.agent}' did nothing with a ${mail.type} from ${mail.fromType} '${mail.from}'. ` +
+        "Call mail.reply(…), another verb of mail, or mail.await() when there is nothing to do yet.",
+    );
+  }
+  if (calls.length > 0) {
+    throw new AgentError(
+      "mixed_answer",
+      `agent '${mail.agent}' recorded ${calls.map(({ name }) => name).join(", ")} through mail and returned an ` +
+        "answer as well. Do one or the other: either call the verbs of mail and return nothing, or return the answer.",
+    );
+  }
+  return answer;
 }
 
 function toAnswer(outcome: MailOutcome, agent: string): AgentAnswer | undefined {
