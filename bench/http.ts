@@ -3,9 +3,10 @@
  *
  *   npm run bench:http [-- --quick] [-- --profile DIR]
  *
- * A shared machine changes its speed from minute to minute. So every rate has beside it that of the library without
- * HTTP, on a fresh store of the same kind a moment before, and the processor time that one task or request cost. Both
- * change with what else the machine does, the processor time too: compare within a line, and not between runs.
+ * A shared machine changes its speed from minute to minute. So every rate has beside it, from a moment before and on
+ * fresh stores of the same kind, that of the library without HTTP and that of HTTP with the same commits and nothing in
+ * between (bare-tasks.ts), and the processor time that one task or request cost. All of them change with what else the
+ * machine does, the processor time too: compare within a line, and not between runs.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,6 +30,8 @@ const WARM_UP = flags.quick ? 500 : 2_000;
 const DURATION = flags.quick ? 1_500 : 6_000;
 const CONNECTIONS = [1, 16, 64, 256] as const;
 const MANY = 256;
+
+const COMPLETED: Expected = { status: 200, contains: '"completed"' };
 
 const report = new Report("http");
 const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
@@ -122,9 +125,10 @@ async function tasks(server: Server, swarm: string, tokens: readonly string[]): 
     for (const connections of CONNECTIONS) {
       const what = `three-hop tasks, ${connections} connections, ${who}`;
       const library = await libraryTasks(swarm, connections, users);
+      const bare = await bareTasks(connections);
       const { perSecond, latencies, cpu } = await underLoad(server, {
         connections,
-        expected: { status: 200, contains: '"completed"' },
+        expected: COMPLETED,
         request: (n) => ({
           method: "POST",
           path: "/message",
@@ -132,7 +136,11 @@ async function tasks(server: Server, swarm: string, tokens: readonly string[]): 
           body: { body: QUESTION },
         }),
       });
-      const note = `${percent(perSecond, library.perSecond)} of the library's ${whole(library.perSecond)}; cpu ${whole(cpu)} µs, the library ${whole(library.cpu)}`;
+      const note = [
+        `${percent(perSecond, bare.perSecond)} of the bare ${whole(bare.perSecond)} (p99 ${percentile(bare.latencies, 0.99).toFixed(1)} ms)`,
+        `${percent(perSecond, library.perSecond)} of the library's ${whole(library.perSecond)}`,
+        `cpu ${whole(cpu)} µs, the library ${whole(library.cpu)}`,
+      ].join("; ");
       report.add({ ...WHERE, what, value: perSecond, unit: "tasks/s", note });
       for (const [name, share] of [
         ["p50", 0.5],
@@ -142,6 +150,29 @@ async function tasks(server: Server, swarm: string, tokens: readonly string[]): 
       }
     }
   }
+}
+
+/** Durable three-hop tasks per second with nothing between HTTP and the store. */
+async function bareTasks(connections: number): Promise<Measured> {
+  const data = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
+  const token = "a-token-of-the-benchmark";
+  const bare = await startServerProcess({
+    words: ["--data", data, "--token", token],
+    directory,
+    program: "./bare-tasks.js",
+  });
+  const request: LoadRequest = { method: "POST", path: "/message", token, body: { body: QUESTION } };
+  const measured = await measure({
+    url: bare.url,
+    connections,
+    request: () => request,
+    expected: COMPLETED,
+    warmUp: WARM_UP,
+    duration: DURATION / 2,
+  });
+  await bare.stop();
+  rmSync(data, { recursive: true, force: true });
+  return measured;
 }
 
 /** Requests per second of Fastify with nothing in it. */

@@ -4,6 +4,7 @@ import type { Clock } from "../engine/ports.js";
 import { systemClock } from "../library/clock.js";
 import type { Mailroom } from "../library/mailroom.js";
 import { Closing } from "./closing.js";
+import { Gathering } from "./gathering.js";
 import type { IdempotencyParts } from "./idempotency.js";
 import { Metrics } from "./metrics.js";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits, type ServerOptions } from "./options.js";
@@ -30,6 +31,8 @@ export class Door {
   readonly clock: Clock;
   readonly kept: IdempotencyParts;
   readonly writes: Writes;
+  /** Of those who want to write to tasks. */
+  readonly writers = new Gathering();
   readonly waits: Places;
   readonly streams: Places;
   readonly metrics: Metrics;

@@ -200,8 +200,8 @@ function* linesOf(outcome: Outcome, indent = ""): Generator<string> {
         yield "";
       }
     } else if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-      yield `${label}:`;
-      yield* linesOf({ ...value }, `${indent}  `);
+      const lines = [...linesOf({ ...value }, `${indent}  `)];
+      if (lines.length > 0) yield* [`${label}:`, ...lines];
     } else if (value !== null) {
       yield `${label}: ${Array.isArray(value) ? value.join(", ") || "none" : String(value)}`;
     }

@@ -119,7 +119,15 @@ export class Runtime implements Core {
     });
     this.#scheduler = new Scheduler(
       this.limits,
-      (task) => turns.start(task),
+      (task) => {
+        try {
+          return turns.start(task);
+        } catch (error) {
+          // A mistake of ours in one task keeps no other from being served.
+          this.#lose(task, error);
+          return false;
+        }
+      },
       (task) => this.#shelf.rest(task),
     );
     this.#probation = new Probation(this.clock, (task) => {

@@ -32,7 +32,8 @@ export class Scheduler {
   #running = 0;
   /** Turns that have ended and are not durable yet. */
   #unwritten = 0;
-  #pumping = false;
+  /** To be pumped, or being pumped. */
+  #due = false;
   #stopped = false;
 
   /**
@@ -82,10 +83,17 @@ export class Scheduler {
     else this.#leaveSlot(task);
   }
 
-  /** Starts what there is room for. */
+  /**
+   * Starts what there is room for, after what is under way now: when a commit brings news to many tasks, all of them
+   * take note of it first, and their turns then run in a row.
+   */
   pump(): void {
-    if (this.#pumping) return;
-    this.#pumping = true;
+    if (this.#due) return;
+    this.#due = true;
+    queueMicrotask(() => this.#startDue());
+  }
+
+  #startDue(): void {
     try {
       while (!this.#stopped && this.#running < this.#limits.turns && this.#unwritten < MOST_UNWRITTEN) {
         const instance = this.#ring.shift();
@@ -101,7 +109,7 @@ export class Scheduler {
         else this.#forgetIfDone(instance);
       }
     } finally {
-      this.#pumping = false;
+      this.#due = false;
     }
   }
 

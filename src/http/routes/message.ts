@@ -173,6 +173,7 @@ async function answerRound(
   const places = how.stream === true ? door.streams : door.waits;
   const leave = how.wait === false ? () => {} : places.take(caller.name);
   try {
+    await door.writers.join();
     const { result: posted, replayed } = await door.writes.round(write, post);
     request.taskKey = posted.key;
     const headers = replayed ? REPLAYED : {};

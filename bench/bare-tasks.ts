@@ -1,0 +1,85 @@
+/**
+ * The least that a durable three-hop task over HTTP can cost: a request, four commits one after the other (opened, and
+ * the three turns) with the rows and sizes of ours, an answer. No engine, no agents, no routes, no checks but that of
+ * the token. Says where it listens, as ours does.
+ */
+import { createHash, randomUUID, timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage } from "node:http";
+import { parseArgs } from "node:util";
+import type { TaskPut } from "../src/engine/ports.js";
+import { systemIds } from "../src/library/clock.js";
+import { openSqliteStore } from "../src/store/index.js";
+
+/** Characters that each of the four appends of the three-hop task has in the journal, about. */
+const SIZE = 800;
+const DATA = JSON.stringify("x".repeat(SIZE));
+
+const { values } = parseArgs({
+  allowPositionals: true,
+  strict: false,
+  options: { data: { type: "string" }, token: { type: "string" } },
+});
+const store = await openSqliteStore({ directory: String(values.data) });
+const expected = hashOf(`Bearer ${String(values.token)}`);
+
+function hashOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
+
+function taskRow(key: string, status: "running" | "completed", title?: string): TaskPut {
+  const at = Date.now();
+  const row = {
+    key,
+    instance: { role: "user", id: "ann" },
+    taskId: key,
+    owner: "user:ann@bare",
+    status,
+    createdAt: at,
+    updatedAt: at,
+  } as const;
+  return { kind: "task.put", row: title === undefined ? row : { ...row, title } };
+}
+
+async function runTask(question: string): Promise<unknown> {
+  const key = systemIds.ordered();
+  const append = (number: number) => ({ journal: key, expected: number, count: 1, data: DATA });
+  await store.commit({ appends: [append(0)], rows: [taskRow(key, "running", question)] });
+  await store.commit({ appends: [append(1)] });
+  await store.commit({ appends: [append(2)] });
+  await store.commit({ appends: [append(3)], rows: [taskRow(key, "completed")] });
+  return { response: "sunny, 21 °C", events: null, task_id: key, status: "completed", id: randomUUID() };
+}
+
+function bodyOf(request: IncomingMessage): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    request.on("data", (chunk) => {
+      text += String(chunk);
+    });
+    request.on("end", () => resolve(text));
+    request.on("error", reject);
+  });
+}
+
+const server = createServer((request, response) => {
+  void (async () => {
+    const known = timingSafeEqual(hashOf(request.headers.authorization ?? ""), expected);
+    const answer = known ? await runTask(JSON.parse(await bodyOf(request)).body) : { detail: "who?" };
+    const text = JSON.stringify(answer);
+    response.writeHead(known ? 200 : 401, {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(text),
+    });
+    response.end(text);
+  })();
+});
+server.listen(0, "127.0.0.1", () => {
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  console.log(JSON.stringify({ url: `http://127.0.0.1:${port}` }));
+});
+process.once("SIGTERM", () => {
+  server.close();
+  server.closeAllConnections();
+  void store.close();
+});
