@@ -41,6 +41,9 @@ export interface CoreParts {
   readonly random?: Random;
 }
 
+/** Mastership is offered to one member at a time: two that take it would be two masters. */
+export const offersLane = (swarmId: string): string => `${swarmId}/`;
+
 export const MESH_QUEUE = "mesh";
 
 /** An outbox item's payload: what to say to whom. The signature is made at delivery. */
@@ -190,7 +193,7 @@ export class MeshCore {
       const item = {
         queue: MESH_QUEUE,
         id: ids.ordered(),
-        lane: `${swarmId}/${recipientId}`,
+        lane: completes === undefined ? `${swarmId}/${recipientId}` : offersLane(swarmId),
         target: new URL(member.endpoint).origin,
         payload: JSON.stringify(parcel),
         createdAt: sentAt,

@@ -43,7 +43,11 @@ async function deliver(core: MeshCore, { item, signal }: Attempt): Promise<Attem
   const parcel = parcelOf(item);
   const { draft, recipientId } = parcel;
   // A member that moved is called where it is now; one that is no longer a member where it was.
-  const member = core.view.swarms.get(draft.swarm_id)?.members.get(recipientId);
+  const swarm = core.view.swarms.get(draft.swarm_id);
+  const member = swarm?.members.get(recipientId);
+  if (parcel.completes !== undefined && (swarm?.master !== core.id || member === undefined)) {
+    return { kind: "refused", reason: "the swarm has another master by now, or the member is gone" };
+  }
   const endpoint = member?.endpoint ?? parcel.endpoint;
   const signedAt = core.now - parcel.sentAt < options.resignAfter ? parcel.sentAt : core.now;
   const message = parcel.signed ?? signDraft(draft, core.signer, signedAt);

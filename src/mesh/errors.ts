@@ -19,6 +19,7 @@ export type MeshErrorCode =
   | "member_not_found"
   | "not_master"
   | "is_master"
+  | "transfer_open"
   | "not_allowed"
   | "pending"
   | "join_refused"

@@ -246,16 +246,24 @@ function recordWrites(swarm: SwarmRecord, members: readonly Member[]): ViewWrite
   ];
 }
 
+interface Synced {
+  /** Members whose key is another here than at the master. */
+  readonly conflicts: readonly string[];
+  /** Whether the master keeps what it has to announce until it is heard: it tells the swarm's settings as Mailrooms do. */
+  readonly remembers: boolean;
+}
+
 /** Brings a swarm's member list up to what its master says. Works with every master: it is the same join again. */
-export async function syncSwarm(core: MeshCore, swarmId: string, token: string): Promise<readonly string[]> {
+export async function syncSwarm(core: MeshCore, swarmId: string, token: string): Promise<Synced> {
   const swarm = core.view.swarms.get(swarmId);
   const master = swarm?.members.get(swarm.master);
-  if (master === undefined || master.agentId === core.id) return [];
+  if (master === undefined || master.agentId === core.id) return { conflicts: [], remembers: true };
   const answer = await askToJoin(core, master.endpoint, master.agentId, swarmId, token);
   const list = readJoinAnswer(core, answer, swarmId);
+  const remembers = list.settings !== undefined;
   return core.exclusive(async () => {
     const current = core.view.swarms.get(swarmId);
-    if (current === undefined || current.master !== master.agentId) return [];
+    if (current === undefined || current.master !== master.agentId) return { conflicts: [], remembers };
     const { writes, conflicts } = decideSync(current, core.id, list);
     if (writes.length > 0) await core.commit(writes, swarmId);
     for (const agentId of conflicts) {
@@ -264,7 +272,7 @@ export async function syncSwarm(core: MeshCore, swarmId: string, token: string):
         message: `the master of ${current.name} names another key of ${agentId} than the one known here`,
       });
     }
-    return conflicts;
+    return { conflicts, remembers };
   });
 }
 

@@ -1,8 +1,9 @@
 /** One agent of the mesh: everything that its operator can do, and the doors for its peers. */
 import type { RowWrite } from "../engine/ports.js";
 import { checkAlias, suggestAlias } from "./alias.js";
-import { type CoreParts, MeshCore } from "./core.js";
-import { createDelivery } from "./delivery.js";
+import { type CoreParts, MESH_QUEUE, MeshCore, offersLane } from "./core.js";
+import { createDelivery, parcelOf } from "./delivery.js";
+import { MeshError } from "./errors.js";
 import type { KeyPair } from "./identity/keys.js";
 import type { InviteFiles } from "./invite/files.js";
 import { type InviteInput, issueInvite, revokeInvite } from "./invite/issue.js";
@@ -259,8 +260,22 @@ export class MeshNode {
   /** Done when the new master has answered; until then this agent is the master. */
   transfer(swarmId: string, newMaster: string): Promise<void> {
     return this.core.exclusive(async () => {
-      await this.core.commit([], swarmId, [offerTransfer(this.core.view, swarmId, this.id, newMaster)]);
+      const offer = offerTransfer(this.core.view, swarmId, this.id, newMaster);
+      await this.#assertNoOpenOffer(swarmId, newMaster);
+      await this.core.commit([], swarmId, [offer]);
     });
+  }
+
+  async #assertNoOpenOffer(swarmId: string, newMaster: string): Promise<void> {
+    const { outbox } = this.#parts.store;
+    const head = await outbox.head(MESH_QUEUE, offersLane(swarmId));
+    const item = head === undefined ? undefined : await outbox.item(head.id);
+    const offered = item === undefined ? undefined : parcelOf(item).recipientId;
+    if (offered === undefined || offered === newMaster || !this.swarm(swarmId).members.has(offered)) return;
+    throw new MeshError(
+      "transfer_open",
+      `${offered} was offered the swarm and has not answered yet: wait for it, or kick it first`,
+    );
   }
 
   mute(of: Mute["of"], id: string, reason?: string): Promise<void> {

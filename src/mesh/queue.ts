@@ -15,14 +15,19 @@ export function queueKey(swarmId: string, senderId: string, messageId: string): 
   return `${swarmId}/${senderId}/${messageId}`;
 }
 
-/** What a key was made of: neither a swarm's id nor an agent's can hold a slash. */
+/** What a key was made of. A sender that was imported may have a slash in its id; the other two have none. */
 export function readQueueKey(key: string): {
   readonly swarmId: string;
   readonly senderId: string;
   readonly messageId: string;
 } {
-  const [swarmId = "", senderId = "", messageId = ""] = key.split("/");
-  return { swarmId, senderId, messageId };
+  const first = key.indexOf("/");
+  const last = key.lastIndexOf("/");
+  return {
+    swarmId: key.slice(0, first),
+    senderId: key.slice(first + 1, last),
+    messageId: key.slice(last + 1),
+  };
 }
 
 export interface QueuedMessage {

@@ -15,6 +15,8 @@ export class Synchroniser {
   readonly #lastAsked = new Map<string, number>();
   /** Swarms whose master did not answer last time; of those the operator knows. */
   readonly #unanswered = new Set<string>();
+  /** Masters, by swarm, whose answers show that they are Mailrooms. */
+  readonly #remembering = new Map<string, string>();
   #cancel: (() => void) | undefined;
 
   constructor(core: MeshCore, invites: InviteFiles) {
@@ -23,7 +25,9 @@ export class Synchroniser {
   }
 
   start(): void {
-    this.#cancel = this.#core.parts.clock.after(ROUND, () => {
+    const { clock, random = Math.random } = this.#core.parts;
+    // Not all members of a swarm in the same minute.
+    this.#cancel = clock.after(ROUND * (0.75 + random() / 2), () => {
       this.start();
       for (const { id } of this.#withForgetfulMasters()) void this.syncOnce(id);
     });
@@ -33,11 +37,12 @@ export class Synchroniser {
     this.#cancel?.();
   }
 
-  /** Whoever seals is a Mailroom, and keeps what it has to announce until it is heard. */
+  /** Mailrooms keep what they have to announce until it is heard. They are known by their seals, or by their answers. */
   #withForgetfulMasters() {
     const { swarms, sealingKeys } = this.#core.view;
     return [...swarms.values()].filter(
-      ({ master, members }) => !sealingKeys.has(members.get(master)?.publicKey ?? ""),
+      ({ id, master, members }) =>
+        this.#remembering.get(id) !== master && !sealingKeys.has(members.get(master)?.publicKey ?? ""),
     );
   }
 
@@ -46,7 +51,8 @@ export class Synchroniser {
     const token = this.#invites.read(swarmId);
     if (token === undefined)
       throw new MeshError("invalid_invite", "the invite of this swarm is not kept here");
-    return { conflicts: await syncSwarm(this.#core, swarmId, token) };
+    const { conflicts } = await syncSwarm(this.#core, swarmId, token);
+    return { conflicts };
   }
 
   /** Whether the master was asked, and answered. */
@@ -59,7 +65,8 @@ export class Synchroniser {
     const token = this.#invites.read(swarmId);
     if (token === undefined) return false;
     try {
-      await syncSwarm(this.#core, swarmId, token);
+      const { remembers } = await syncSwarm(this.#core, swarmId, token);
+      if (remembers) this.#remembering.set(swarmId, swarm.master);
       this.#unanswered.delete(swarmId);
       return true;
     } catch (cause) {

@@ -127,4 +127,17 @@ describe("partitions", () => {
     expect(inbox.filter(({ content }) => content === "survivor")).toHaveLength(1);
     expect(membersAt(alice, lab)).toEqual(["alice", "bob"]);
   });
+
+  it("masters that have shown themselves to be Mailrooms are not asked every hour", async () => {
+    for (let swarm = 0; swarm < 4; swarm++) {
+      const { id } = await alice.node.create(`Swarm ${swarm}`);
+      await bob.node.join(await alice.node.invite(id));
+    }
+    const asked = () => mesh.calls.filter(({ from, url }) => from === "bob" && url.endsWith("/join")).length;
+    // The first time it cannot know.
+    await mesh.pass(2 * 3_600_000);
+    const before = asked();
+    await mesh.pass(24 * 3_600_000);
+    expect(asked()).toBe(before);
+  });
 });

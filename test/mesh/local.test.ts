@@ -266,6 +266,41 @@ describe("66. the operator's routes", () => {
     );
   });
 
+  it("find a message by its id though another member gave its own the same id later", async () => {
+    const aaron = await mesh.agent("aaron");
+    await aaron.node.join(await alice.node.invite(lab));
+    const message = alice.message({ swarm_id: lab, content: "the original" });
+    await bob.post("/swarm/message", message);
+    const { message_id } = message;
+    await bob.post("/swarm/message", aaron.message({ swarm_id: lab, message_id, content: "a shadow" }));
+    expect((await call("GET", `/api/inbox/${message_id}`))?.body).toMatchObject({ sender_id: "alice" });
+  });
+
+  it("show and archive what was imported from other software, whatever its senders are called", async () => {
+    const state = {
+      ...JSON.parse(JSON.stringify(bob.node.exportState())),
+      schema_version: "2.0.0",
+      inbox: ["a/b", "carol"].map((sender_id) => ({
+        message_id: crypto.randomUUID(),
+        swarm_id: lab,
+        sender_id,
+        recipient_id: "bob",
+        message_type: "message",
+        content: '{"priority":"urgent","attachments":[{"type":"inline","content":{"toString":1}}]}',
+        received_at: "2026-01-01T00:00:00.000Z",
+        status: "unread",
+      })),
+    };
+    await bob.node.importState(JSON.stringify(state), { mode: "merge" });
+    const parts = { node: bob.node, reads: bob.store.mesh, directory };
+    const { messages } = await operate(parts, "messages", {});
+    // Its content only looks like a message with extras.
+    expect(messages).toContainEqual(expect.objectContaining({ sender_id: "a/b", extras: {} }));
+    await operate(parts, "archive_all", {});
+    const left = await operate(parts, "messages", { status: "read" });
+    expect(left).toMatchObject({ count: 0 });
+  });
+
   it("list, show, count and move messages", async () => {
     const ids: string[] = [];
     for (const content of ["one", "two", "three"]) {

@@ -29,3 +29,18 @@ it("the answer to an offered mastership is accepted, for as long as it is true",
   await handOver(carol, alice);
   expect(await again()).toBe("queued");
 });
+
+it("is offered to one member at a time, and a member that comes back late does not become a second master", async () => {
+  const { mesh, alice, bob, carol } = all;
+  const lab = await mesh.swarm(alice, bob, carol);
+  mesh.down.add("bob.example.com");
+  await alice.node.transfer(lab, "bob");
+  await mesh.settle();
+  await expect(alice.node.transfer(lab, "carol")).rejects.toMatchObject({ code: "transfer_open" });
+  await alice.node.kick(lab, "bob");
+  await alice.node.transfer(lab, "carol");
+  mesh.down.clear();
+  await mesh.pass(4 * 3_600_000);
+  for (const { node } of [alice, carol]) expect(node.swarm(lab).master).toBe("carol");
+  expect(bob.node.swarms).toEqual([]);
+});

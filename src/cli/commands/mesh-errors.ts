@@ -10,6 +10,7 @@ export function explained(code: string, message: string): CliError {
     join_refused: EXIT.refused,
     not_master: EXIT.refused,
     not_allowed: EXIT.refused,
+    transfer_open: EXIT.refused,
   };
   const hints: Readonly<Record<string, string>> = {
     ambiguous_swarm: "name it with --swarm, or in the variable SWARM_ID",

@@ -81,9 +81,12 @@ export const MESSAGE_OPERATIONS = {
     const within = swarmId === undefined ? {} : { swarmId };
     let archived = 0;
     for (const box of ["unread", "read"] as const) {
+      let newest: string | undefined;
       for (;;) {
         const page = await reads.inbox({ limit: PAGE, box, ...within });
-        if (page.length === 0) break;
+        // What is still there after it was archived cannot be: better some left than a loop without end.
+        if (page.length === 0 || page[0]?.id === newest) break;
+        newest = page[0]?.id;
         await mark(node, page, "archived", [box]);
         archived += page.length;
       }
@@ -135,7 +138,7 @@ function shown(message: QueuedMessage) {
     status: message.box,
     in_reply_to: message.inReplyTo ?? null,
     thread_id: message.threadId ?? null,
-    extras: carriedBriefly(message.envelope),
+    extras: carriedBriefly(message),
   };
 }
 

@@ -48,9 +48,11 @@ const Swarm = z.object({
 });
 
 const Text = z.string().nullish();
+/** Ids that other software gave; ours tell them apart by slashes. */
+const WithoutSlash = z.string().regex(/^[^/]+$/u, "must not be empty or contain a slash");
 const Message = z.object({
-  message_id: z.string(),
-  swarm_id: z.string(),
+  message_id: WithoutSlash,
+  swarm_id: WithoutSlash,
   sender_id: z.string(),
   recipient_id: Text,
   message_type: z.string().optional(),

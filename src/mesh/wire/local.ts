@@ -111,7 +111,7 @@ async function show(options: LocalOptions, id: string): Promise<Answer> {
   if (message === undefined) return NOT_FOUND;
   await options.node.core.commit([markOf(options, message, "read", ["unread"])], "");
   const box = message.box === "unread" ? "read" : message.box;
-  return reply(200, { ...toWire({ ...message, box }), extras: carriedBy(message.envelope) });
+  return reply(200, { ...toWire({ ...message, box }), extras: carriedBy(message) });
 }
 
 const MOVES: Readonly<Record<string, { readonly to: BoxStatus; readonly from: readonly BoxStatus[] }>> = {

@@ -52,7 +52,8 @@ export function createMeshReads(db: Database, assertOpen: () => void): MeshReads
     "SELECT * FROM message_queue WHERE message_id = @messageId AND sender_id = @senderId AND swarm_id = @swarmId",
   );
   const byMessage = db.prepare<[string], QueueRow>(
-    "SELECT * FROM message_queue WHERE message_id = ? LIMIT 1",
+    // Senders choose ids: a later message must not stand in front of an earlier one.
+    "SELECT * FROM message_queue WHERE message_id = ? ORDER BY id LIMIT 1",
   );
   const inbox = db.prepare<[object], QueueRow>(`
     SELECT * FROM message_queue
