@@ -30,6 +30,7 @@ export function createFile(path: string, content: string | Uint8Array): void {
     if (isExisting(error)) throw error;
     // A file system without hard links.
     copyFileSync(temporary, path, constants.COPYFILE_EXCL);
+    sync(path, "r+");
   } finally {
     rmSync(temporary);
   }
@@ -46,12 +47,11 @@ function writeBeside(path: string, content: string | Uint8Array): string {
   const temporary = `${path}.${process.pid}.tmp`;
   // Left over from a crash, perhaps.
   rmSync(temporary, { force: true });
-  const file = openSync(temporary, "wx", 0o600);
   try {
-    writeFileSync(file, content);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
+    writeFileSync(temporary, content, { mode: 0o600, flag: "wx", flush: true });
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
   }
   return temporary;
 }
@@ -59,13 +59,17 @@ function writeBeside(path: string, content: string | Uint8Array): string {
 /** So that the new name lasts, too. */
 function syncFolder(path: string): void {
   try {
-    const folder = openSync(path, "r");
-    try {
-      fsyncSync(folder);
-    } finally {
-      closeSync(folder);
-    }
+    sync(path, "r");
   } catch {
     // Not every system can sync a folder (Windows cannot). The file is whole all the same, be it the old or the new one.
+  }
+}
+
+function sync(path: string, mode: "r" | "r+"): void {
+  const file = openSync(path, mode);
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
   }
 }

@@ -34,8 +34,8 @@ export interface CallersOptions {
 export class Callers {
   readonly #authenticator: Authenticator;
   readonly #failures: RateLimiterMemory | undefined;
-  /** Addresses that failed lately: of all others the limiter need not be asked. */
-  readonly #failing = new LRUCache<string, true>({ max: REMEMBERED, ttl: FAILURES_WINDOW * 1000 });
+  /** When anybody last failed: while that is long ago, the limiter need not be asked. */
+  #lastFailure = Number.NEGATIVE_INFINITY;
   /**
    * Fingerprints of credentials that were good lately. An address that is over its limit (a proxy, a shared machine)
    * goes on being served for those who were already known, so that guessing locks nobody out.
@@ -99,7 +99,8 @@ export class Callers {
 
   async #authenticate(request: FastifyRequest): Promise<Principal> {
     const header = request.headers.authorization;
-    if (this.#failing.has(request.ip)) await this.#assertTrusted(request.ip, header);
+    const quiet = performance.now() - this.#lastFailure > FAILURES_WINDOW * 1000;
+    if (!quiet) await this.#assertTrusted(request.ip, header);
     const result = await authenticateHeader(this.#authenticator, header);
     if (result.ok) {
       if (this.#failures !== undefined && header !== undefined) this.#good.set(fingerprint(header), true);
@@ -122,7 +123,7 @@ export class Callers {
   }
 
   async #countFailure(address: string): Promise<void> {
-    this.#failing.set(address, true);
+    this.#lastFailure = performance.now();
     try {
       await this.#failures?.consume(address);
     } catch (rejected) {

@@ -84,7 +84,12 @@ export class Ledger {
     const task = new LiveTask(decision.state, decision.state.status, 0);
     shelf.add(task);
     heads.count(instance, 1);
-    return this.#commit(task, decision.entries, [rowOf(task, title), ...rows]);
+    try {
+      return this.#commit(task, decision.entries, [rowOf(task, title), ...rows]);
+    } catch (error) {
+      this.#parts.lose(task, error);
+      throw notWritten(error);
+    }
   }
 
   apply(
@@ -108,9 +113,16 @@ export class Ledger {
     const changed = task.storedStatus !== status;
     const all = changed ? [rowOf(task), ...rows] : rows;
     if (changed) task.storedStatus = status;
-    const promise = this.#commit(task, decision.entries, all, onCommitted);
-    promise.catch(() => {});
-    return { decision, promise };
+    try {
+      const promise = this.#commit(task, decision.entries, all, onCommitted);
+      promise.catch(() => {});
+      return { decision, promise };
+    } catch (error) {
+      // What agents and actions hand over may be no JSON (a BigInt, a circle). It is never written, so it did not happen.
+      this.#parts.lose(task, error);
+      onCommitted?.();
+      return { decision: LOST, promise: NOTHING_TO_DO };
+    }
   }
 
   /** @throws RuntimeError when the engine refuses. The number is that of the first entry. */
@@ -155,11 +167,11 @@ export class Ledger {
     onCommitted?: () => void,
   ): Promise<void> {
     const { store, shelf, carriedRows, act, lose } = this.#parts;
-    task.uncommitted++;
-    shelf.wake(task);
     const expected = task.state.number - entries.length;
     const append = { journal: task.key, expected, count: entries.length, data: JSON.stringify(entries) };
     const carried = carriedRows(task, entries);
+    task.uncommitted++;
+    shelf.wake(task);
     const all = carried.length === 0 ? rows : [...rows, ...carried];
     const batch = all.length === 0 ? { appends: [append] } : { appends: [append], rows: all };
     return store.commit(batch).then(

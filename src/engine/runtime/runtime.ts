@@ -614,6 +614,7 @@ export class Runtime implements Core {
     task.lost = true;
     stopAll(task, "lost");
     for (const agent of [...task.busy]) this.#scheduler.free(task, agent);
+    this.#scheduler.pump();
     this.#probation.check(task);
     if (task.state.status === "running") this.#heads.count(task.state.instance, -1);
     this.#shelf.forget(task);

@@ -1,9 +1,11 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { act, ask, complete, wait } from "../../../test/kit/answers.js";
 import { Puppets } from "../../../test/kit/puppets.js";
 import { action, agent, swarm } from "../../../test/kit/swarms.js";
 import { OTTO, openWorld, ULLA } from "../../../test/kit/world.js";
 import type { Turn } from "../agent.js";
+import { type Schedulable, Scheduler } from "./scheduler.js";
 
 const WORKERS = ["ann", "bob", "cem", "dee"];
 
@@ -175,4 +177,107 @@ describe("scheduling", () => {
     watching = false;
     expect(most).toBeLessThanOrEqual(256);
   });
+});
+
+interface PlannedTask extends Schedulable {
+  /** Its turns, in order: whether each answers at once. */
+  readonly turns: boolean[];
+}
+
+const steps = fc.array(
+  fc.oneof(
+    fc.record({
+      step: fc.constant("open"),
+      instance: fc.constantFrom("ann", "ben", "cem"),
+      turns: fc.array(fc.boolean(), { minLength: 1, maxLength: 3 }),
+    }),
+    fc.record({ step: fc.constantFrom("answer", "commit", "breathe") }),
+  ),
+  { maxLength: 60 },
+);
+
+it("whatever comes in whatever order: every turn runs once, and never more at once than the limits allow", async () => {
+  const limits = fc.record({
+    turns: fc.integer({ min: 1, max: 4 }),
+    turnsPerInstance: fc.integer({ min: 1, max: 3 }),
+    turnsPerTask: fc.constant(8),
+  });
+  await fc.assert(
+    fc.asyncProperty(limits, steps, async (given, plan) => {
+      const running: PlannedTask[] = [];
+      const ended: PlannedTask[] = [];
+      let started = 0;
+      const scheduler: Scheduler<PlannedTask> = new Scheduler(
+        given,
+        (task) => {
+          const atOnce = task.busy.size > 0 ? undefined : task.turns.shift();
+          if (atOnce === undefined) return false;
+          started++;
+          scheduler.occupy(task, "boss");
+          if (atOnce) {
+            ended.push(task);
+            scheduler.giveBack(task, "boss");
+          } else {
+            running.push(task);
+            expect(running.length).toBeLessThanOrEqual(given.turns);
+            const ofInstance = running.filter(({ instanceKey }) => instanceKey === task.instanceKey);
+            expect(ofInstance.length).toBeLessThanOrEqual(given.turnsPerInstance);
+          }
+          return true;
+        },
+        () => {},
+      );
+      const answer = () => {
+        const task = running.shift();
+        if (task === undefined) return;
+        ended.push(task);
+        scheduler.giveBack(task, "boss");
+      };
+      const commit = () => {
+        for (const task of ended.splice(0)) {
+          scheduler.free(task, "boss");
+          scheduler.offer(task);
+        }
+        scheduler.pump();
+      };
+      let planned = 0;
+      for (const one of plan) {
+        if ("turns" in one) {
+          planned += one.turns.length;
+          scheduler.offer({
+            instanceKey: one.instance,
+            turns: [...one.turns],
+            busy: new Set(),
+            writing: new Set(),
+            lost: false,
+            queued: false,
+          });
+          scheduler.pump();
+        } else if (one.step === "answer") answer();
+        else if (one.step === "commit") commit();
+        else await Promise.resolve();
+      }
+      for (let rest = 0; rest < 2 * planned + 2; rest++) {
+        await Promise.resolve();
+        answer();
+        commit();
+      }
+      expect(started).toBe(planned);
+      expect(scheduler.running).toBe(0);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it("an answer that cannot be written fails its task after three attempts, and holds nobody up", async () => {
+  const answer = { calls: [{ id: "1", name: "task_complete", args: { finish_message: "x", n: 1n } }] };
+  for (const run of [() => answer, () => Promise.resolve(answer)]) {
+    const world = await openWorld(swarm([agent("boss", { supervisor: true, entrypoint: true, run })]));
+    const posted = await world.runtime.post(ULLA, { body: "go" });
+    posted.outcome.catch(() => {});
+    for (let waited = 0; waited < 20; waited++) await world.pass(200);
+    expect(await world.status(posted.key)).toBe("failed");
+    expect(world.runtime.figures.turns).toBe(0);
+    expect(world.reports.map(({ message }) => message).join()).toContain("BigInt");
+  }
 });

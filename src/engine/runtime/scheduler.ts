@@ -4,9 +4,12 @@
  */
 import type { LiveTask } from "./live-task.js";
 
-interface InstanceQueue {
+/** What the scheduler sees of a task. */
+export type Schedulable = Pick<LiveTask, "instanceKey" | "busy" | "writing" | "lost" | "queued">;
+
+interface InstanceQueue<T> {
   readonly key: string;
-  readonly tasks: Queue<LiveTask>;
+  readonly tasks: Queue<T>;
   running: number;
   queued: boolean;
 }
@@ -23,12 +26,12 @@ export interface SchedulerLimits {
  */
 const MOST_UNWRITTEN = 256;
 
-export class Scheduler {
-  readonly #instances = new Map<string, InstanceQueue>();
-  readonly #ring = new Queue<InstanceQueue>();
+export class Scheduler<T extends Schedulable = LiveTask> {
+  readonly #instances = new Map<string, InstanceQueue<T>>();
+  readonly #ring = new Queue<InstanceQueue<T>>();
   readonly #limits: SchedulerLimits;
-  readonly #start: (task: LiveTask) => boolean;
-  readonly #idle: (task: LiveTask) => void;
+  readonly #start: (task: T) => boolean;
+  readonly #idle: (task: T) => void;
   #running = 0;
   /** Turns that have ended and are not durable yet. */
   #unwritten = 0;
@@ -40,7 +43,7 @@ export class Scheduler {
    * `start` begins one turn in the task and tells whether there was one to begin. `idle` is told of a task that left
    * the queue without one: it may have ended while it stood there.
    */
-  constructor(limits: SchedulerLimits, start: (task: LiveTask) => boolean, idle: (task: LiveTask) => void) {
+  constructor(limits: SchedulerLimits, start: (task: T) => boolean, idle: (task: T) => void) {
     this.#limits = limits;
     this.#start = start;
     this.#idle = idle;
@@ -51,7 +54,7 @@ export class Scheduler {
   }
 
   /** There may be something to do in this task. Cheap to call too often. */
-  offer(task: LiveTask): void {
+  offer(task: T): void {
     if (this.#stopped || task.queued || task.lost) return;
     const instance = this.#instanceOf(task);
     task.queued = true;
@@ -60,7 +63,7 @@ export class Scheduler {
   }
 
   /** Takes a slot for a turn of this task. */
-  occupy(task: LiveTask, agent: string): void {
+  occupy(task: T, agent: string): void {
     if (task.busy.has(agent)) return;
     task.busy.add(agent);
     this.#instanceOf(task).running++;
@@ -68,7 +71,7 @@ export class Scheduler {
   }
 
   /** The turn has ended: others may have its slot, but until that is durable the agent takes no more mail. */
-  giveBack(task: LiveTask, agent: string): void {
+  giveBack(task: T, agent: string): void {
     if (!task.busy.has(agent) || task.writing.has(agent)) return;
     task.writing.add(agent);
     this.#unwritten++;
@@ -77,7 +80,7 @@ export class Scheduler {
   }
 
   /** The agent may take its next mail. */
-  free(task: LiveTask, agent: string): void {
+  free(task: T, agent: string): void {
     if (!task.busy.delete(agent)) return;
     if (task.writing.delete(agent)) this.#unwritten--;
     else this.#leaveSlot(task);
@@ -118,7 +121,7 @@ export class Scheduler {
     this.#stopped = true;
   }
 
-  #leaveSlot(task: LiveTask): void {
+  #leaveSlot(task: T): void {
     const instance = this.#instanceOf(task);
     instance.running--;
     this.#running--;
@@ -126,18 +129,20 @@ export class Scheduler {
     else this.#forgetIfDone(instance);
   }
 
-  #enqueue(instance: InstanceQueue): void {
+  #enqueue(instance: InstanceQueue<T>): void {
     if (instance.queued) return;
     instance.queued = true;
     this.#ring.push(instance);
   }
 
   /** Law 7: memory follows what is running, not who has ever had something running. */
-  #forgetIfDone(instance: InstanceQueue): void {
-    if (instance.running === 0 && instance.tasks.length === 0) this.#instances.delete(instance.key);
+  #forgetIfDone(instance: InstanceQueue<T>): void {
+    if (instance.running > 0 || instance.tasks.length > 0) return;
+    // A turn that ends at once forgets its instance while it starts: by now there may be another in its place.
+    if (this.#instances.get(instance.key) === instance) this.#instances.delete(instance.key);
   }
 
-  #instanceOf(task: LiveTask): InstanceQueue {
+  #instanceOf(task: T): InstanceQueue<T> {
     const key = task.instanceKey;
     let instance = this.#instances.get(key);
     if (instance === undefined) {

@@ -210,7 +210,9 @@ function waitForRound(door: Door, { raw }: RawCall["reply"], how: Waiting, poste
     giveUpWhen: [
       (giveUp) => door.closing.listen(giveUp),
       (giveUp) => {
-        raw.once("close", giveUp);
+        // Who left while the message was being written is not told of any more.
+        if (raw.destroyed) giveUp();
+        else raw.once("close", giveUp);
         return () => raw.off("close", giveUp);
       },
     ],
