@@ -115,7 +115,7 @@ export class Shelf {
 
   forget(task: LiveTask): void {
     task.cancelTimers();
-    this.#live.delete(task.key);
+    if (this.#live.get(task.key) === task) this.#live.delete(task.key);
     this.#resting.delete(task);
     const name = nameOf(task.state.instance, task.state.taskId);
     if (this.#byTaskId.get(name) === task) this.#byTaskId.delete(name);
@@ -124,7 +124,8 @@ export class Shelf {
   /** Lets go of the task that has rested longest, if this one rests and there are too many. */
   rest(task: LiveTask): void {
     if (task.lost || task.state.status === "running" || !task.resting) return;
-    if (this.#parts.isAwaited(task.key)) return;
+    // Somebody may hold on to a picture that has left memory; the one that counts is not its business.
+    if (this.#live.get(task.key) !== task || this.#parts.isAwaited(task.key)) return;
     this.#resting.delete(task);
     this.#resting.add(task);
     if (this.#resting.size <= this.#parts.limits.restingTasks) return;
