@@ -3,7 +3,7 @@ import type { Action } from "../engine/agent.js";
 import type { Carrier } from "../engine/carrier.js";
 import type { Bus, Clock, Ids, JournalKey, RowWrite, Store } from "../engine/ports.js";
 import type { Runtime } from "../engine/runtime/index.js";
-import { replaceFile } from "../files/replace.js";
+import { replaceFile } from "../files/durable.js";
 import { PROTOCOL_VERSION } from "../mail/message.js";
 import { parseTaskContributor } from "../mail/owner.js";
 import {

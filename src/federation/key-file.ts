@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { createFile } from "../files/replace.js";
+import { createFile } from "../files/durable.js";
 import { generateSigningKey, readSigningKey, type SigningKey } from "./wrapper/signature.js";
 
 /** The key of this server, made when there is none. It never leaves its file, which only the owner can read. */

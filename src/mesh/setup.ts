@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Clock, Ids } from "../engine/ports.js";
-import { replaceFile } from "../files/replace.js";
+import { replaceFile } from "../files/durable.js";
 import type { HttpClient } from "../net/index.js";
 import type { MeshStore, Problem } from "./core.js";
 import { MeshError } from "./errors.js";

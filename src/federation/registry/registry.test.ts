@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ScriptedClient } from "../../../test/federation/scripted-client.js";
 import { VirtualClock } from "../../../test/kit/virtual-clock.js";
-import { replaceFile } from "../../files/replace.js";
+import { replaceFile } from "../../files/durable.js";
 import { systemIds } from "../../library/clock.js";
 import { createGuard } from "../../net/index.js";
 import { openSqliteStore } from "../../store/index.js";

@@ -1,7 +1,7 @@
 /** `mailroom mesh dev-ca`: an authority for this machine only, and certificates that it signs for loopback names. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { replaceFile } from "../../files/replace.js";
+import { replaceFile } from "../../files/durable.js";
 import { MeshError } from "../errors.js";
 import { createAuthority, issueCertificate, type PemPair } from "./certificate.js";
 

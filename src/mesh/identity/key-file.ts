@@ -1,7 +1,7 @@
 /** `agent.key`: 32 raw bytes, readable by its owner only from the moment it exists (decisions C7). */
 import { randomBytes, randomUUID } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
-import { createFile, isExisting, replaceFile } from "../../files/replace.js";
+import { createFile, isExisting, replaceFile } from "../../files/durable.js";
 import { MeshError } from "../errors.js";
 import { type KeyPair, keyPairFromSeed } from "./keys.js";
 

@@ -1,7 +1,7 @@
 /** The invites that we joined with: secrets, so files of mode 0600 and never rows (decisions C7). */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { replaceFile } from "../../files/replace.js";
+import { replaceFile } from "../../files/durable.js";
 
 export interface InviteFiles {
   keep(swarmId: string, token: string): void;

@@ -1,6 +1,6 @@
 /** Decisions G6: the tables are the truth; `state.json` is a copy of them, and an import changes them. */
 
-import { replaceFile } from "../../files/replace.js";
+import { replaceFile } from "../../files/durable.js";
 import { suggestAlias } from "../alias.js";
 import type { MeshCore } from "../core.js";
 import { MeshError } from "../errors.js";

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { createFile, replaceFile } from "./replace.js";
+import { createFile, replaceFile } from "./durable.js";
 
 let folder: string;
 beforeEach(() => {
