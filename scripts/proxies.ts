@@ -84,7 +84,8 @@ try {
   await step("has joins counted by who asks, whatever they say about themselves", tryJoinLimit);
   await step("has failed authentications counted by who asks", tryAuthLimit);
 } finally {
-  for (const child of children) child.kill("SIGKILL");
+  // A proxy that is killed leaves its workers behind; one that is asked takes them with it.
+  for (const child of children) child.kill(child.spawnfile === process.execPath ? "SIGKILL" : "SIGTERM");
   rmSync(place, { recursive: true, force: true });
 }
 
@@ -399,7 +400,7 @@ function run(path: string, args: readonly string[]): void {
     complaints += String(chunk);
   });
   child.once("exit", (code) => {
-    if (code !== null) console.error(`${path} ended with ${code}:\n${complaints}`);
+    if (code !== null && code !== 0) console.error(`${path} ended with ${code}:\n${complaints}`);
   });
   children.push(child);
 }
