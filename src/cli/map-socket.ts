@@ -3,7 +3,7 @@ import { WebSocket } from "ws";
 import { loadConfig, type Settings } from "../config/index.js";
 import { parseAddress } from "./connect.js";
 import { controlPath } from "./control/path.js";
-import { reachLocalServer } from "./control/reach.js";
+import { type LocalServer, reachLocalServer } from "./control/reach.js";
 import type { PlaceOptions } from "./options.js";
 import { dataDirectoryOf, flagsOf } from "./place.js";
 import type { Terminal } from "./terminal.js";
@@ -21,7 +21,12 @@ export type MapWay = { readonly settings: Settings } & (
   | { readonly url: undefined; readonly data: string }
 );
 
-export async function wayToMap(options: MapOptions, terminal: Terminal): Promise<MapWay> {
+/** @param reach how the server that runs here is found */
+export async function wayToMap(
+  options: MapOptions,
+  terminal: Terminal,
+  reach: (data: string) => Promise<LocalServer | undefined> = reachLocalServer,
+): Promise<MapWay> {
   const directory = process.cwd();
   const { settings, rows } = loadConfig({ flags: flagsOf(options), env: terminal.env, directory });
   if (rows.some(({ key, source }) => key === "client.url" && source.from !== "default")) {
@@ -29,7 +34,7 @@ export async function wayToMap(options: MapOptions, terminal: Terminal): Promise
     return way(`${url.replace(/^http/, "ws").replace(/\/$/, "")}/map`, token, settings);
   }
   const data = await dataDirectoryOf(settings, directory);
-  const server = await reachLocalServer(data);
+  const server = await reach(data);
   await server?.close();
   const path = server === undefined ? undefined : controlPath(data);
   if (path === undefined) return { url: undefined, data, settings };

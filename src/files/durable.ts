@@ -4,13 +4,13 @@ import {
   copyFileSync,
   fsyncSync,
   linkSync,
-  mkdirSync,
   openSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { makeDirectories } from "./directories.js";
 
 /** Writes a file of mode 0600 so that readers see the old or the new one, whole, even after a power cut. */
 export function replaceFile(path: string, content: string | Uint8Array): void {
@@ -43,7 +43,7 @@ export function isExisting(error: unknown): boolean {
 
 /** Writes it durably under another name in the same folder; returns that. */
 function writeBeside(path: string, content: string | Uint8Array): string {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeDirectories(dirname(path), 0o700);
   const temporary = `${path}.${process.pid}.tmp`;
   // Left over from a crash, perhaps.
   rmSync(temporary, { force: true });

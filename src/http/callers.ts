@@ -70,7 +70,7 @@ export class Callers {
 
   async #identify(request: FastifyRequest, access: LimitedAccess): Promise<Caller | undefined> {
     if (access.kind === "optional") return this.#recognise(request);
-    const principal = await this.principal(request, access.roles, access.wrongRole);
+    const principal = await this.#principal(request, access.roles, access.wrongRole);
     const instance = instanceOf(principal);
     if (instance === undefined) throw wrongRole(access.wrongRole, principal);
     return { principal, instance, name: `${instance.role}:${instance.id}` };
@@ -80,7 +80,14 @@ export class Callers {
    * Somebody of one of these roles, whether or not they own an instance.
    * @throws HttpError 401, 403, 429 or 503
    */
-  async principal(
+  async principal(request: FastifyRequest, roles: readonly Role[]): Promise<Principal> {
+    if (this.#addressRates.limited) await this.#addressRates.count(request.ip);
+    const principal = await this.#principal(request, roles, "forbidden");
+    if (this.#callerRates.limited) await this.#callerRates.count(`${principal.role}:${principal.id}`);
+    return principal;
+  }
+
+  async #principal(
     request: FastifyRequest,
     roles: readonly Role[],
     code: "invalid_role" | "forbidden",

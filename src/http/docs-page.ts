@@ -64,11 +64,12 @@ ${Object.entries(document.components.schemas)
 function section(entry: { path: string; method: string; operation: Operation }): string {
   const { path, method, operation } = entry;
   const roles = operation["x-roles"]?.join(", ") ?? "anybody";
+  const proofs = Object.keys(operation.security[0] ?? {}).filter((scheme) => scheme !== "bearer");
   return `<section id="${escapeHtml(operation.operationId)}">
-<span class="roles">${escapeHtml(roles)}</span>
+<span class="roles">${escapeHtml([roles, ...proofs].join(" + "))}</span>
 <h3><span class="method">${method}</span> <code>${escapeHtml(path)}</code></h3>
 <p>${escapeHtml(operation.summary)}.${operation.description === undefined ? "" : ` ${escapeHtml(operation.description)}`}</p>
-${parameters(operation)}${body(operation)}
+${protocol(operation)}${parameters(operation)}${body(operation)}
 <table><tr><th>Status</th><th>Meaning</th></tr>${Object.entries(operation.responses)
     .map(
       ([status, response]) =>
@@ -76,6 +77,11 @@ ${parameters(operation)}${body(operation)}
     )
     .join("")}</table>
 </section>`;
+}
+
+function protocol({ externalDocs: docs }: Operation): string {
+  if (docs === undefined) return "";
+  return `<p>Protocol: <a href="${escapeHtml(docs.url)}">${escapeHtml(docs.description)}</a></p>`;
 }
 
 function parameters({ parameters: list = [] }: Operation): string {

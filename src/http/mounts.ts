@@ -7,6 +7,7 @@ import type { FastifyInstance } from "fastify";
 import { instanceOf, type Principal, type Role } from "../auth/index.js";
 import type { Callers } from "./callers.js";
 import type { Door } from "./door.js";
+import type { DescribedRoute } from "./route.js";
 
 export interface MountedCall {
   readonly request: IncomingMessage;
@@ -16,9 +17,12 @@ export interface MountedCall {
   readonly body: unknown;
 }
 
+/** One method of a mount, as the document describes it. */
+export type MountedOperation = Omit<DescribedRoute, "path" | "access" | "bodyReader">;
+
 export interface Mount {
   readonly path: string;
-  readonly methods: readonly ("GET" | "POST" | "DELETE")[];
+  readonly operations: readonly MountedOperation[];
   /** Headers of its protocol, for browsers: those that they may send, and those of answers that they may read. */
   readonly headers?: { readonly sent: readonly string[]; readonly read: readonly string[] };
   /** Everybody else gets 403. */
@@ -31,6 +35,18 @@ export interface Mount {
   close?(): Promise<void>;
 }
 
+export function describeMounts(mounts: readonly Mount[]): DescribedRoute[] {
+  return mounts.flatMap(({ path, roles, operations }) =>
+    operations.map((operation) => ({
+      ...operation,
+      path,
+      access: { kind: "roles", roles, wrongRole: "forbidden" },
+      bodyReader: "json",
+      errors: ["overloaded", ...(operation.errors ?? [])],
+    })),
+  );
+}
+
 export function installMounts(
   app: FastifyInstance,
   door: Door,
@@ -40,10 +56,10 @@ export function installMounts(
   for (const mount of mounts) {
     const callersOf = new WeakMap<object, Principal>();
     app.route({
-      method: [...mount.methods],
+      method: mount.operations.map(({ method }) => method),
       url: mount.path,
       onRequest: async (request) => {
-        const caller = await callers.principal(request, mount.roles, "forbidden");
+        const caller = await callers.principal(request, mount.roles);
         mount.admit?.(caller);
         callersOf.set(request, caller);
       },

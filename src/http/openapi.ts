@@ -3,7 +3,7 @@ import { z } from "zod";
 import { PROTOCOL_VERSION } from "../mail/message.js";
 import { isRecord } from "../mail/record.js";
 import { ERRORS, type ErrorCode, type ErrorRow } from "./errors.js";
-import { type AnswerDescription, type Route, takesBody } from "./route.js";
+import { type AnswerDescription, type DescribedRoute, takesBody } from "./route.js";
 import { ErrorBody } from "./schemas/common.js";
 import { type JsonSchema, jsonSchemaOf } from "./validation.js";
 
@@ -35,6 +35,7 @@ export interface Operation {
   readonly tags: readonly string[];
   readonly summary: string;
   readonly description?: string;
+  readonly externalDocs?: { readonly description: string; readonly url: string };
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly "x-roles"?: readonly string[];
   readonly parameters?: readonly Parameter[];
@@ -63,9 +64,11 @@ const TAGS = [
   { name: "swarms", description: "This swarm and others." },
   { name: "server", description: "The server about itself." },
   { name: "administration", description: "For admins and their tools." },
+  { name: "agents", description: "Protocols of other agents and their tools." },
+  { name: "mesh", description: "The operator's side of the mesh." },
 ] as const;
 
-export function openApiDocument(routes: readonly Route[], options: OpenApiOptions): OpenApiDocument {
+export function openApiDocument(routes: readonly DescribedRoute[], options: OpenApiOptions): OpenApiDocument {
   const components = new Components();
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of routes) {
@@ -78,57 +81,78 @@ export function openApiDocument(routes: readonly Route[], options: OpenApiOption
     info: {
       title: "Mailroom",
       version: PROTOCOL_VERSION,
-      description: "A MAIL (Multi-Agent Interface Layer) server.",
+      description:
+        "A MAIL (Multi-Agent Interface Layer) server. What its configuration does not turn on is not listed.",
       "x-mailroom-version": options.version,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: options.url ?? "/" }],
-    tags: TAGS,
+    tags: TAGS.filter(({ name }) => routes.some(({ tag }) => tag === name)),
     paths,
     components: {
       schemas: components.all(),
-      securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
+      securitySchemes: { bearer: { type: "http", scheme: "bearer" }, ...proofsOf(routes) },
     },
   };
 }
 
-function operationOf(route: Route, components: Components): Operation {
+function proofsOf(routes: readonly DescribedRoute[]): Record<string, unknown> {
+  const proofs = routes.map(({ proof }) => proof).filter((proof) => proof !== undefined);
+  return Object.fromEntries(
+    proofs.map(({ scheme, header, description }) => [
+      scheme,
+      { type: "apiKey", in: "header", name: header, description },
+    ]),
+  );
+}
+
+function operationOf(route: DescribedRoute, components: Components): Operation {
   const parameters = parametersOf(route);
   return {
     operationId: route.id,
     tags: [route.tag],
     summary: route.summary,
     ...(route.description !== undefined && { description: route.description }),
+    ...(route.protocol !== undefined && {
+      externalDocs: { description: route.protocol.name, url: route.protocol.url },
+    }),
     security: securityOf(route),
     ...(route.access.kind === "roles" && { "x-roles": route.access.roles }),
     ...(parameters.length > 0 && { parameters }),
     ...(takesBody(route) && {
       requestBody: {
         required: route.bodyOptional !== true,
-        content: { "application/json": { schema: components.request(route.body) } },
+        content: { "application/json": { schema: bodyOf(route, components) } },
       },
     }),
     responses: responsesOf(route, components),
   };
 }
 
-function securityOf({ access }: Route): Operation["security"] {
+/** The door drops nulls before it checks; others do not. */
+function bodyOf({ body, bodyReader = "door" }: DescribedRoute, components: Components): JsonSchema {
+  return bodyReader === "door" ? components.request(body) : components.input(body);
+}
+
+function securityOf({ access, proof }: DescribedRoute): Operation["security"] {
+  const shown = proof && { [proof.scheme]: [] };
   switch (access.kind) {
     case "public":
-      return [];
+      return shown === undefined ? [] : [shown];
     case "optional":
-      return [{}, { bearer: [] }];
+      return [{ ...shown }, { bearer: [], ...shown }];
     case "roles":
-      return [{ bearer: [] }];
+      return [{ bearer: [], ...shown }];
     default:
       return access satisfies never;
   }
 }
 
-function parametersOf(route: Route): Parameter[] {
+function parametersOf(route: DescribedRoute): Parameter[] {
   return [
     ...fieldsOf(route.params, "path"),
     ...fieldsOf(route.query, "query"),
+    ...(route.headers === undefined ? [] : fieldsOf(route.headers, "header")),
     ...(route.idempotent === true ? [IDEMPOTENCY_KEY] : []),
   ];
 }
@@ -141,7 +165,7 @@ const IDEMPOTENCY_KEY: Parameter = {
   schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x21-\\x7e]+$" },
 };
 
-function fieldsOf(schema: z.ZodType, where: "path" | "query"): Parameter[] {
+function fieldsOf(schema: z.ZodType, where: Parameter["in"]): Parameter[] {
   const { properties, required } = jsonSchemaOf(schema);
   if (!isRecord(properties)) return [];
   const needed = Array.isArray(required) ? required : [];
@@ -157,7 +181,7 @@ function fieldsOf(schema: z.ZodType, where: "path" | "query"): Parameter[] {
   });
 }
 
-function responsesOf(route: Route, components: Components): Record<string, OpenApiResponse> {
+function responsesOf(route: DescribedRoute, components: Components): Record<string, OpenApiResponse> {
   const responses: Record<string, OpenApiResponse> = {};
   for (const [status, answer] of Object.entries(route.answers)) {
     responses[status] = responseOf(answer, components);
@@ -169,12 +193,23 @@ function responsesOf(route: Route, components: Components): Record<string, OpenA
   }
   const schema = components.answer(ErrorBody);
   for (const [status, codes] of [...byStatus].sort(([a], [b]) => a - b)) {
-    responses[String(status)] = {
+    const refusal = {
       description: codes.map((code) => `\`${code}\`: ${rowOf(code).meaning}`).join("\n\n"),
       content: { "application/json": { schema } },
     };
+    responses[String(status)] = either(responses[String(status)], refusal);
   }
   return responses;
+}
+
+/** Whoever handles a route of its own refuses with the same statuses as the door, in its own form. */
+function either(own: OpenApiResponse | undefined, refusal: OpenApiResponse): OpenApiResponse {
+  if (own === undefined) return refusal;
+  const forms = [own, refusal].flatMap(({ content }) => content?.["application/json"]?.schema ?? []);
+  return {
+    description: `${own.description}\n\n${refusal.description}`,
+    content: { ...own.content, "application/json": { schema: { anyOf: forms } } },
+  };
 }
 
 function rowOf(code: ErrorCode): ErrorRow {
@@ -187,16 +222,18 @@ function responseOf(
 ): OpenApiResponse {
   const json = schema === undefined ? {} : { "application/json": { schema: components.answer(schema) } };
   const other = contentType === undefined ? {} : { [contentType]: {} };
-  return { description, content: { ...other, ...json } };
+  const content = { ...other, ...json };
+  return { description, ...(Object.keys(content).length > 0 && { content }) };
 }
 
 /** What every route of this kind can answer, and what this one can. */
-function errorsOf(route: Route): Set<ErrorCode> {
+function errorsOf(route: DescribedRoute): Set<ErrorCode> {
+  const { bodyReader = "door" } = route;
   const codes = new Set<ErrorCode>(["bad_request", ...(route.errors ?? [])]);
   if (route.access.kind === "roles") {
     codes.add("unauthenticated").add(route.access.wrongRole).add("too_many_failures").add("auth_unavailable");
   }
-  if (takesBody(route)) codes.add("bad_json");
+  if (takesBody(route) && bodyReader !== "bytes") codes.add("bad_json");
   codes.add("too_large").add("unsupported_media_type").add("internal_error");
   if (route.idempotent === true) {
     codes
@@ -228,6 +265,10 @@ class Components {
   /** Fields that may be left out may also be null: that is how the reference's client leaves them out. */
   request(schema: z.ZodType): JsonSchema {
     return this.#take(jsonSchemaOf(schema), nullable);
+  }
+
+  input(schema: z.ZodType): JsonSchema {
+    return this.#take(jsonSchemaOf(schema), (part) => part);
   }
 
   all(): Record<string, JsonSchema> {

@@ -5,7 +5,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Callers } from "./callers.js";
 import { HttpError } from "./errors.js";
-import type { Access } from "./route.js";
+import type { DescribedRoute } from "./route.js";
 
 export interface RawRequest {
   readonly method: string;
@@ -24,13 +24,14 @@ export interface RawResponse {
   readonly body: string;
 }
 
-export interface RawRoute {
+export interface RawRoute extends Omit<DescribedRoute, "bodyReader"> {
   readonly method: "GET" | "POST";
-  /** In the form of OpenAPI. */
-  readonly path: string;
-  readonly access: Access;
   /** `undefined` when there is nothing at this path after all. */
   handle(request: RawRequest): Promise<RawResponse | undefined>;
+}
+
+export function describeRawRoutes(routes: readonly RawRoute[]): DescribedRoute[] {
+  return routes.map((route) => ({ ...route, bodyReader: "bytes" }));
 }
 
 export function installRawRoutes(app: FastifyInstance, callers: Callers, routes: readonly RawRoute[]): void {

@@ -73,9 +73,11 @@ interface RouteFacts {
   readonly method: "GET" | "POST" | "DELETE";
   /** In the form of OpenAPI: `/tasks/{task_id}`. */
   readonly path: string;
-  readonly tag: "server" | "messages" | "tasks" | "swarms" | "administration";
+  readonly tag: "server" | "messages" | "tasks" | "swarms" | "administration" | "agents" | "mesh";
   readonly summary: string;
   readonly description?: string;
+  /** The protocol that is spoken there, where it is another than MAIL. */
+  readonly protocol?: { readonly name: string; readonly url: string };
   readonly access: Access;
   /** Takes an `Idempotency-Key` (decisions D4). */
   readonly idempotent?: boolean;
@@ -98,7 +100,7 @@ const NO_BODY = z.unknown();
 /** For a route that takes nothing; what it does take is put over it. */
 export const NOTHING = { params: NO_FIELDS, query: NO_FIELDS, body: NO_BODY } as const;
 
-export function takesBody(route: Route): boolean {
+export function takesBody(route: DescribedRoute): boolean {
   return route.body !== NO_BODY;
 }
 
@@ -110,8 +112,29 @@ export interface RawCall {
 
 export type Handler = (raw: RawCall, caller: Caller | undefined) => Promise<Handled>;
 
+/** What the document is made from. */
+export interface DescribedRoute extends RouteFacts, Shapes<z.ZodType, z.ZodType, z.ZodType> {
+  /** Headers of its protocol; whoever handles the route reads them. */
+  readonly headers?: z.ZodType;
+  /** Shown beside what `access` asks for, and checked by whoever handles the route. */
+  readonly proof?: HeaderProof;
+  /**
+   * Who reads the body: the door checks it (the default), or whoever handles the route gets it, be it as JSON or as
+   * bytes of any type.
+   */
+  readonly bodyReader?: "door" | "json" | "bytes";
+}
+
+/** A secret or a signature in a header. */
+export interface HeaderProof {
+  /** Its name in the document. */
+  readonly scheme: string;
+  readonly header: string;
+  readonly description: string;
+}
+
 /** A route whose handler's types are known only where it was defined. */
-export interface Route extends RouteFacts, Shapes<z.ZodType, z.ZodType, z.ZodType> {
+export interface Route extends DescribedRoute {
   readonly prepare: (checker: Checker) => Handler;
 }
 

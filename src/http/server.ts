@@ -16,7 +16,7 @@ import { parseJsonBody } from "./json-body.js";
 import { createListener, type Listener } from "./listener.js";
 import { mountMap } from "./map-door.js";
 import { MethodTable } from "./methods.js";
-import { installMounts } from "./mounts.js";
+import { describeMounts, installMounts } from "./mounts.js";
 import type { ServerOptions } from "./options.js";
 import { checkDevelopmentOrigin, isLoopback } from "./origin.js";
 import { installRawRoutes } from "./raw-routes.js";
@@ -224,12 +224,10 @@ function installRoutes(app: FastifyInstance, door: Door, routes: readonly Route[
       },
     });
   }
-  const raw = door.options.rawRoutes ?? [];
-  if (raw.length > 0) installRawRoutes(app, callers, raw);
-  const mounts = door.options.mounts ?? [];
+  const { rawRoutes = [], mounts = [] } = door.options;
+  if (rawRoutes.length > 0) installRawRoutes(app, callers, rawRoutes);
   installMounts(app, door, callers, mounts);
-  const mounted = mounts.flatMap(({ path, methods }) => methods.map((method) => ({ path, method })));
-  const methods = new MethodTable([...routes, ...mounted]);
+  const methods = new MethodTable([...routes, ...rawRoutes, ...describeMounts(mounts)]);
   app.setNotFoundHandler(async (request) => {
     const allowed = methods.allowedAt(request.url);
     if (allowed.length === 0) throw new HttpError("not_found", "Not Found");

@@ -8,6 +8,7 @@ export {
   StoreLockedError,
 } from "./errors.js";
 export {
+  assertNotLocked,
   type Durability,
   openSqliteStore,
   type SqliteLocation,

@@ -64,8 +64,14 @@ async function start(
   return spawn(process.execPath, [await entry(), ...args], { cwd, env: clean });
 }
 
-export async function run(args: readonly string[], options: RunOptions): Promise<Finished> {
+/** @param onNote told each line that it says on standard error, meanwhile */
+export async function run(
+  args: readonly string[],
+  options: RunOptions,
+  onNote: (line: string) => void = () => {},
+): Promise<Finished> {
   const child = await start(args, options);
+  createInterface({ input: child.stderr }).on("line", onNote);
   let stdout = "";
   let stderr = "";
   child.stdout.on("data", (chunk) => {

@@ -96,6 +96,27 @@ describe("mailroom server", { timeout: 180_000 }, () => {
     for (const { stderr } of [locked, taken, bad, open]) expect(stderr).not.toContain("    at ");
   });
 
+  it.skipIf(process.platform !== "linux")(
+    "gives up at once where no directory can be made (only Linux has /proc, which says that it is missing itself)",
+    async () => {
+      await using here = await folder();
+      const cwd = here.path;
+      const data = "/proc/mailroom/data";
+      const agent = ["--agent-id", "ann", "--endpoint", "https://ann.example.com/swarm"];
+      for (const args of [
+        ["server", "--port", "0", "--data", data],
+        ["token", "create", "--role", "user", "--id", "ann", "--data", data],
+        ["mesh", "init", ...agent, "--data", data],
+        ["init", data],
+      ]) {
+        const refused = await run(args, { cwd });
+        expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("/proc/mailroom") });
+        expect(refused.stderr).toContain("ENOENT");
+        expect(refused.stderr).not.toContain("    at ");
+      }
+    },
+  );
+
   it("ends at once at the second signal", async () => {
     await using here = await folder();
     const cwd = here.path;

@@ -80,6 +80,18 @@ describe("/mcp of the server", () => {
     expect(await status("nonsense:x")).toBe(401);
   });
 
+  it("counts with every other request of its caller", async () => {
+    await using server = await served(ASKING_SWARM, "[limits]\nrequests_per_minute = 2\n");
+    const status = async (token: string) => {
+      const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
+      return (await fetch(`${server.url}/mcp`, { method: "POST", headers, body: "{}" })).status;
+    };
+    expect(await status("user:ann")).not.toBe(429);
+    expect(await status("user:ann")).not.toBe(429);
+    expect(await status("user:ann")).toBe(429);
+    expect(await status("user:bo")).not.toBe(429);
+  });
+
   it("[AGT-MCP-06] lets pages of configured origins use it, and no others", async () => {
     const origin = "https://desk.example.com";
     await using server = await served(ASKING_SWARM, `[server]\ncors_origins = ["${origin}"]\n`);

@@ -7,6 +7,7 @@ import {
   type Turn,
 } from "../../client/index.js";
 import { interruptible } from "../connect.js";
+import { requireLocalServer } from "../control/patience.js";
 import { noServerOn } from "../control/reach.js";
 import { CliError, EXIT, type ExitCode } from "../exit.js";
 import { type MapOptions, wayToMap } from "../map-socket.js";
@@ -73,7 +74,8 @@ async function withClient(
   terminal: Terminal,
   work: (client: ConversationClient, signal: AbortSignal) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const way = await wayToMap(options, terminal);
+  const say = (line: string) => terminal.note(line);
+  const way = await wayToMap(options, terminal, (data) => requireLocalServer(data, say));
   if (way.url === undefined) throw noServerOn(way.data);
   const { url } = way;
   const { signal, release } = interruptible();

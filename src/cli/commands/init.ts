@@ -1,6 +1,7 @@
 /** `mailroom init`: a small project that runs at once, with remarks where one would change it. */
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { makeDirectories } from "../../files/directories.js";
 import { checkSwarmName } from "../../mail/index.js";
 import { CliError, EXIT, type ExitCode } from "../exit.js";
 import type { CommonOptions } from "../options.js";
@@ -17,7 +18,7 @@ export async function runInit(target: string, options: InitOptions, terminal: Te
   if (problem !== undefined) throw new CliError("usage", `--name: ${problem}`, { exit: EXIT.usage });
   const directory = resolve(target);
   const files = projectFiles(options.name);
-  await mkdir(directory, { recursive: true });
+  makeDirectories(directory);
   const written: string[] = [];
   for (const [name, content] of Object.entries(files)) {
     await write(join(directory, name), content, options.force === true, written);

@@ -1,8 +1,10 @@
 /** `mailroom map --stdio`: MAP on standard input and output, one JSON object per line. */
 import { createInterface } from "node:readline";
 import type { WebSocket } from "ws";
+import { patiently } from "../control/patience.js";
 import { CliError, EXIT, type ExitCode } from "../exit.js";
 import { type MapOptions, wayToMap } from "../map-socket.js";
+import type { RunningServer } from "../server/start.js";
 import type { Terminal } from "../terminal.js";
 
 export async function runMap(
@@ -14,25 +16,34 @@ export async function runMap(
       exit: EXIT.usage,
     });
   }
-  const way = await wayToMap(options, terminal);
-  if (way.url !== undefined) return pipe(way.open());
-  // Nobody serves the data directory, so this process does, for as long as somebody writes to it.
-  const { startServer } = await import("../server/start.js");
-  const { settings } = way;
-  const onAnyPort = { ...settings, server: { ...settings.server, port: 0 } };
-  const server = await startServer(onAnyPort, process.cwd(), (line) => terminal.note(line));
+  const own = await patiently(
+    (line) => terminal.note(line),
+    () => serveUnlessServed(options, terminal),
+  );
   try {
-    const own = await wayToMap(options, terminal);
-    if (own.url === undefined) {
+    const way = await wayToMap(options, terminal);
+    if (way.url === undefined) {
       throw new CliError(
         "no_control",
         "a server without a data directory cannot be reached; set one with --data",
       );
     }
-    return await pipe(own.open());
+    return await pipe(way.open());
   } finally {
-    await server.close();
+    await own?.close();
   }
+}
+
+/** If nobody serves the data directory, this process does, for as long as somebody writes to it. */
+async function serveUnlessServed(
+  options: MapOptions,
+  terminal: Terminal,
+): Promise<RunningServer | undefined> {
+  const { url, settings } = await wayToMap(options, terminal);
+  if (url !== undefined) return undefined;
+  const { startServer } = await import("../server/start.js");
+  const onAnyPort = { ...settings, server: { ...settings.server, port: 0 } };
+  return startServer(onAnyPort, process.cwd(), (line) => terminal.note(line));
 }
 
 /** Passes lines on as frames and frames as lines, until either side ends. */

@@ -1,9 +1,10 @@
 /** `mailroom mcp`: MCP on standard input and output, for programs that start their MCP servers themselves. */
 import { type Role, roleOf } from "../../auth/index.js";
-import { loadConfig } from "../../config/index.js";
+import { loadConfig, type Settings } from "../../config/index.js";
 import { bridgeMcpStdio, McpDoor, type StdioConnection, serveMcpStdio } from "../../mcp/index.js";
 import { parseAddress } from "../connect.js";
-import { reachLocalServer } from "../control/reach.js";
+import { atServerOr } from "../control/patience.js";
+import type { LocalServer } from "../control/reach.js";
 import { CliError, EXIT, type ExitCode } from "../exit.js";
 import type { PlaceOptions } from "../options.js";
 import { dataDirectoryOf, flagsOf } from "../place.js";
@@ -15,6 +16,11 @@ export interface McpOptions extends PlaceOptions {
   readonly token?: string;
   /** `role:id`, where no token is needed. */
   readonly as?: string;
+}
+
+interface Caller {
+  readonly role: Role;
+  readonly id: string;
 }
 
 /** Decisions C4: a client of a running server; only if there is none, a server in this process. */
@@ -44,24 +50,42 @@ async function onThisMachine(options: McpOptions, terminal: Terminal): Promise<S
     env: terminal.env,
     directory,
   });
-  const local = await reachLocalServer(await dataDirectoryOf(settings, directory));
-  if (local !== undefined) {
-    const bridge = await reached(
-      bridgeMcpStdio({
-        url: "http://localhost/mcp",
-        token: `${caller.role}:${caller.id}`,
-        fetch: (input, init) => local.fetch(String(input), init ?? {}),
-        onError: note(terminal),
-      }),
-    );
-    return {
-      closed: bridge.closed,
-      async close() {
-        await bridge.close();
-        await local.close();
-      },
-    };
-  }
+  return atServerOr(
+    await dataDirectoryOf(settings, directory),
+    (line) => terminal.note(line),
+    (local) => throughServer(local, caller, terminal),
+    () => inThisProcess(settings, directory, caller, terminal),
+  );
+}
+
+async function throughServer(
+  local: LocalServer,
+  caller: Caller,
+  terminal: Terminal,
+): Promise<StdioConnection> {
+  const bridge = await reached(
+    bridgeMcpStdio({
+      url: "http://localhost/mcp",
+      token: `${caller.role}:${caller.id}`,
+      fetch: (input, init) => local.fetch(String(input), init ?? {}),
+      onError: note(terminal),
+    }),
+  );
+  return {
+    closed: bridge.closed,
+    async close() {
+      await bridge.close();
+      await local.close();
+    },
+  };
+}
+
+async function inThisProcess(
+  settings: Settings,
+  directory: string,
+  caller: Caller,
+  terminal: Terminal,
+): Promise<StdioConnection> {
   const running = await startServer(settings, directory, (line) => terminal.note(line));
   terminal.note(
     `no server was running; this process serves '${running.mailroom.swarm.name}' at ${running.url}`,
@@ -89,7 +113,7 @@ async function reached<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-function callerOf(text: string): { readonly role: Role; readonly id: string } {
+function callerOf(text: string): Caller {
   const colon = text.indexOf(":");
   const role = roleOf(text.slice(0, Math.max(0, colon)));
   const id = text.slice(colon + 1);

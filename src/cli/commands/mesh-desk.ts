@@ -2,7 +2,8 @@
 import { z } from "zod";
 import type { OperationName, Outcome } from "../../mesh/index.js";
 import { MESH_PATH } from "../control/path.js";
-import { type LocalServer, reachLocalServer } from "../control/reach.js";
+import { atServerOr } from "../control/patience.js";
+import type { LocalServer } from "../control/reach.js";
 import { CliError } from "../exit.js";
 import type { PlaceOptions } from "../options.js";
 import { placeFor } from "../place.js";
@@ -17,17 +18,19 @@ export async function askMesh(
   terminal: Terminal,
 ): Promise<Outcome> {
   const { settings, data } = await placeFor(options, terminal);
-  const server = await reachLocalServer(data);
-  if (server !== undefined) {
+  const report = (line: string) => terminal.note(line);
+  const withServer = async (server: LocalServer) => {
     try {
       return await askServer(server, name, given);
     } finally {
       await server.close();
     }
-  }
-  // Loaded only now: most of the time a server runs, and needs nothing of this here.
-  const { carryOutHere } = await import("./mesh-here.js");
-  return carryOutHere(name, given, { settings, data, report: (line) => terminal.note(line) });
+  };
+  return atServerOr(data, report, withServer, async () => {
+    // Loaded only now: most of the time a server runs, and needs nothing of this here.
+    const { carryOutHere } = await import("./mesh-here.js");
+    return carryOutHere(name, given, { settings, data, report });
+  });
 }
 
 const Answer = z.record(z.string(), z.unknown());

@@ -3,7 +3,7 @@ import type { MailClient, RemoteSwarm, SwarmPing } from "../../client/index.js";
 import { loadConfig } from "../../config/index.js";
 import { defaultReference, variableIn } from "../../federation/registry/token.js";
 import { clientFor, parseAddress } from "../connect.js";
-import { noServerOn, reachLocalServer } from "../control/reach.js";
+import { requireLocalServer } from "../control/patience.js";
 import { CliError, EXIT, type ExitCode } from "../exit.js";
 import type { PlaceOptions } from "../options.js";
 import { dataDirectoryOf, flagsOf } from "../place.js";
@@ -174,8 +174,7 @@ async function atServer(
   const elsewhere = rows.some(({ key, source }) => key === "client.url" && source.from !== "default");
   if (elsewhere) return work(clientFor(parseAddress(settings.client.url, settings.client.token)));
   const data = await dataDirectoryOf(settings, directory);
-  const server = await reachLocalServer(data);
-  if (server === undefined) throw noServerOn(data);
+  const server = await requireLocalServer(data, (line) => terminal.note(line));
   try {
     return await work(server.client());
   } finally {

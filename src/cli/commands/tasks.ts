@@ -3,7 +3,7 @@ import { loadConfig } from "../../config/index.js";
 import { TASK_STATUSES } from "../../engine/ports.js";
 import { parseAnswer } from "../breakpoint-answer.js";
 import { clientFor, interruptible, parseAddress } from "../connect.js";
-import { reachLocalServer } from "../control/reach.js";
+import { atServerOr } from "../control/patience.js";
 import { CliError, EXIT, type ExitCode } from "../exit.js";
 import { type PlaceOptions, wholeNumber } from "../options.js";
 import { dataDirectoryOf, flagsOf } from "../place.js";
@@ -119,11 +119,12 @@ async function openDesk(options: TaskOptions, terminal: Terminal): Promise<TaskD
   const elsewhere = rows.some(({ key, source }) => key === "client.url" && source.from !== "default");
   if (elsewhere) return ownDesk(clientFor(parseAddress(settings.client.url, settings.client.token)));
   const data = await dataDirectoryOf(settings, directory);
-  const server = await reachLocalServer(data);
-  if (server !== undefined) return localDesk(server);
-  // The store is loaded only where it is needed.
-  const { storeDesk } = await import("../store-desk.js");
-  return storeDesk(data);
+  const say = (line: string) => terminal.note(line);
+  return atServerOr(data, say, localDesk, async () => {
+    // The store is loaded only where it is needed.
+    const { storeDesk } = await import("../store-desk.js");
+    return storeDesk(data);
+  });
 }
 
 function viewer(options: TaskOptions & { readonly verbose?: boolean }, terminal: Terminal): Viewer {

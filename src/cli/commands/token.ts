@@ -2,7 +2,8 @@
 import { type CreatedToken, ROLES, roleOf, type TokenInfo, Tokens } from "../../auth/index.js";
 import { systemClock } from "../../library/clock.js";
 import { openSqliteStore } from "../../store/index.js";
-import { reachLocalServer } from "../control/reach.js";
+import { atServerOr } from "../control/patience.js";
+import type { LocalServer } from "../control/reach.js";
 import { allTokens, TOKENS_PATH } from "../control/tokens-api.js";
 import { CliError, EXIT, type ExitCode } from "../exit.js";
 import type { PlaceOptions } from "../options.js";
@@ -68,17 +69,27 @@ async function atDesk<T>(
   check: (data: string) => void = () => {},
 ): Promise<T> {
   const { data } = await placeFor(options, terminal);
-  const server = await reachLocalServer(data);
-  if (server !== undefined) {
+  const withServer = async (server: LocalServer) => {
     try {
       return await work(remoteDesk(server.fetch));
     } finally {
       await server.close();
     }
-  }
-  check(data);
-  terminal.note(`no server runs on ${data}: working on its store`);
+  };
+  const say = (line: string) => terminal.note(line);
+  return atServerOr(data, say, withServer, async () => {
+    check(data);
+    return inStore(data, say, work);
+  });
+}
+
+async function inStore<T>(
+  data: string,
+  say: (line: string) => void,
+  work: (desk: TokenDesk) => Promise<T>,
+): Promise<T> {
   const store = await openSqliteStore({ directory: data });
+  say(`no server runs on ${data}: working on its store`);
   try {
     const tokens = new Tokens({ store, clock: systemClock });
     return await work({

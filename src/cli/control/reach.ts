@@ -45,9 +45,13 @@ export async function reachLocalServer(data: string): Promise<LocalServer | unde
   };
 }
 
-/** For commands that can do nothing without one. */
-export function noServerOn(data: string): CliError {
-  return new CliError("no_server", `no server runs on ${data}`, {
+/** For commands that can do nothing without one. @param holder who has the data open without serving it */
+export function noServerOn(data: string, holder?: string): CliError {
+  const what =
+    holder === undefined
+      ? `no server runs on ${data}`
+      : `no server answers on ${data}, which ${holder} has open`;
+  return new CliError("no_server", what, {
     exit: EXIT.unreachable,
     hint: "start one with 'mailroom server', or name one with --url",
   });

@@ -10,6 +10,7 @@ import { checkSwarmName } from "../../mail/address.js";
 import { createMcpHttpDoor, McpAccessError, McpDoor } from "../../mcp/index.js";
 import { createFetch, createGuard, createHttpClient } from "../../net/index.js";
 import { CliError, EXIT } from "../exit.js";
+import { A2A_OPERATION, CARD_DESCRIPTION, MCP_OPERATION } from "./agent-routes.js";
 
 const A2A_PATH = "/a2a";
 const CARD_PATH = "/.well-known/agent-card.json";
@@ -45,7 +46,7 @@ function mcpMount(mailroom: Mailroom, onError: (error: Error) => void): Mount {
   const http = createMcpHttpDoor(door, onError);
   return {
     path: "/mcp",
-    methods: ["GET", "POST", "DELETE"],
+    operations: [MCP_OPERATION],
     headers: {
       sent: ["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"],
       read: ["mcp-session-id"],
@@ -75,13 +76,14 @@ function a2aDoor(settings: Settings, mailroom: Mailroom, store: A2aStore) {
   );
   const mount: Mount = {
     path: A2A_PATH,
-    methods: ["POST"],
+    operations: [A2A_OPERATION],
     headers: { sent: ["a2a-version", "a2a-extensions"], read: [] },
     roles: ["user", "admin"],
     handle: (call) => door.handle(call),
     close: () => door.close(),
   };
   const card: RawRoute = {
+    ...CARD_DESCRIPTION,
     method: "GET",
     path: CARD_PATH,
     access: PUBLIC,

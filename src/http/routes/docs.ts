@@ -1,7 +1,9 @@
 /** The document about the server, for programs and for people. */
 import { docsPage } from "../docs-page.js";
 import type { Door } from "../door.js";
+import { describeMounts } from "../mounts.js";
 import { openApiDocument } from "../openapi.js";
+import { describeRawRoutes } from "../raw-routes.js";
 import { definePublicRoute, NOTHING, PUBLIC, type Route } from "../route.js";
 
 export function docsRoutes(door: Door, others: readonly Route[]): Route[] {
@@ -34,7 +36,9 @@ export function docsRoutes(door: Door, others: readonly Route[]): Route[] {
       },
     }),
   });
-  const document = openApiDocument([...others, json, html], {
+  const { rawRoutes = [], mounts = [] } = door.options;
+  const described = [...others, json, html, ...describeMounts(mounts), ...describeRawRoutes(rawRoutes)];
+  const document = openApiDocument(described, {
     version: door.options.version,
     ...(door.options.publicUrl !== undefined && { url: door.options.publicUrl }),
   });

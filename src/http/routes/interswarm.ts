@@ -39,8 +39,8 @@ export function interswarmRoutes(door: Door): Route[] {
   const { federation } = door.options;
   if (federation === undefined) return [];
   return [
-    receiving(door, federation, "forward", "Takes a message for a task that may be new here."),
-    receiving(door, federation, "back", "Takes a message for a task that is known here."),
+    receiving(door, federation, "forward", "Takes a message for a task that may be new here"),
+    receiving(door, federation, "back", "Takes a message for a task that is known here"),
     defineRoute({
       ...NOTHING,
       id: "sendInterswarmMessage",

@@ -1,5 +1,6 @@
-import { closeSync, fsyncSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { makeDirectories } from "../../files/directories.js";
 import { StoreDirectoryError, StoreVersionError } from "../errors.js";
 import { type Database, openDatabase } from "./driver.js";
 import type { GroupLimits } from "./group-commit.js";
@@ -82,6 +83,15 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
   }
 }
 
+/**
+ * Opens nothing, and makes nothing where nothing is.
+ * @throws StoreLockedError when a process has the data of this directory open.
+ */
+export function assertNotLocked(directory: string): void {
+  const { lock } = locate({ directory });
+  if (lock !== undefined && existsSync(lock)) acquireLock(lock).release();
+}
+
 interface Place {
   readonly file: string;
   /** Absent in memory. */
@@ -136,7 +146,7 @@ function createDirectory(path: string, durability: Durability): void {
 
 function makeDirectory(path: string): string | undefined {
   try {
-    return mkdirSync(path, { recursive: true, mode: 0o700 });
+    return makeDirectories(path, 0o700);
   } catch (error) {
     throw new StoreDirectoryError(path, error);
   }
