@@ -30,7 +30,7 @@ const seconds = quick ? 1 : Number(asked);
 const rounds = quick ? 1 : 5;
 const writers = 256;
 const directory = mkdtempSync(join(tmpdir(), "mesh-bench-"));
-const tls = makeDevCertificates(join(directory, "tls"), Date.now());
+const tls = await makeDevCertificates(join(directory, "tls"), Date.now());
 const alice = keyPairFromSeed(Buffer.alloc(32, 1));
 const bob = keyPairFromSeed(Buffer.alloc(32, 2));
 const carol = keyPairFromSeed(Buffer.alloc(32, 3));
@@ -49,7 +49,16 @@ const node = await MeshNode.open({
   ids: systemIds,
   identity: { agentId: "bob", endpoint: "https://localhost:1/swarm" },
   pair: bob,
-  options: { ...DEFAULT_MESH_OPTIONS, rateLimits: { sender: many, swarm: many, join: many, failure: many } },
+  options: {
+    ...DEFAULT_MESH_OPTIONS,
+    rateLimits: {
+      sender: many,
+      senderBytes: { count: Number.MAX_SAFE_INTEGER, window: 60_000 },
+      swarm: many,
+      join: many,
+      failure: many,
+    },
+  },
   report: (problem) => console.error(problem),
   inviteFiles: { keep: () => undefined, read: () => undefined, forget: () => undefined },
 });

@@ -56,8 +56,8 @@ const ports = {
   main: await freePort(),
   peer: await freePort(),
 };
-const inner = makeDevCertificates(join(place, "tls"), Date.now());
-const outer = makeDevCertificates(join(place, "outer"), Date.now(), ["localhost", MAIL_NAME]);
+const inner = await makeDevCertificates(join(place, "tls"), Date.now());
+const outer = await makeDevCertificates(join(place, "outer"), Date.now(), ["localhost", MAIL_NAME]);
 const bundle = join(place, "authorities.pem");
 const ask = askByNode(ports.proxy, bundle);
 const askHttp3 = askByCurl(values.curl, ports.proxy, bundle);

@@ -26,7 +26,7 @@ import { createGuard, createHttpClient } from "../../src/net/index.js";
 import { openSqliteStore } from "../../src/store/index.js";
 
 const directory = await mkdtemp(join(tmpdir(), "mesh-three-agents-"));
-const tls = makeDevCertificates(join(directory, "tls"), Date.now());
+const tls = await makeDevCertificates(join(directory, "tls"), Date.now());
 
 /** Answers whoever asks; a question for bob is handed on to him. */
 const clerk = (name: string) =>

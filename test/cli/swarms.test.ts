@@ -194,9 +194,9 @@ describe("mailroom swarms", { timeout: 180_000 }, () => {
 
   it("[MAIL-SEC-01] and mail between them go over TLS, with an authority that the configuration names", async () => {
     await using here = await folder();
-    const { ca, cert, key } = makeDevCertificates(here.path, Date.now());
+    const { ca, cert, key } = await makeDevCertificates(here.path, Date.now());
     await using outside = await folder();
-    const stranger = makeDevCertificates(outside.path, Date.now());
+    const stranger = await makeDevCertificates(outside.path, Date.now());
     const settings = (authority: string) =>
       `[server.tls]\ncert = "${cert}"\nkey = "${key}"\n[federation]\nca = "${authority}"\n`;
     await writeFile(join(here.path, "mail.toml"), settings(ca));

@@ -60,24 +60,24 @@ function likeSwarm(name: string, onMail: (response: ServerResponse) => void) {
   };
 }
 
-describe("mail between two swarms over TLS", () => {
-  const authority = createAuthority(Date.now());
-  const stranger = createAuthority(Date.now());
+describe("mail between two swarms over TLS", async () => {
+  const authority = await createAuthority(Date.now());
+  const stranger = await createAuthority(Date.now());
 
-  function files(): { readonly cert: string; readonly key: string } {
+  async function files(): Promise<{ readonly cert: string; readonly key: string }> {
     const directory = mkdtempSync(join(tmpdir(), "mailroom-tls-"));
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-    const pair = issueCertificate(authority, ["127.0.0.1"], Date.now());
+    const pair = await issueCertificate(authority, ["127.0.0.1"], Date.now());
     const paths = { cert: join(directory, "cert.pem"), key: join(directory, "key.pem") };
     writeFileSync(paths.cert, pair.cert);
     writeFileSync(paths.key, pair.key);
     return paths;
   }
-  const secure = (name: string, other: string, ca: string) =>
-    open({
+  const secure = async (name: string, other: string, ca: string) =>
+    await open({
       swarm: houseSwarm(name, [other]),
       ca,
-      server: { tls: files() },
+      server: { tls: await files() },
       // A handshake takes a machine with much to do longer than a request.
       settings: { failuresToInactive: 1_000, attemptTime: 15_000, healthTime: 15_000 },
     });
@@ -163,9 +163,9 @@ function seeking(url: string) {
   return { ...houseSwarm("alpha", []), agents: [boss] };
 }
 
-describe("[MAIL-OURS-07] a name that comes to mean something else", () => {
-  const authority = createAuthority(Date.now());
-  const tls = issueCertificate(authority, ["beta.example"], Date.now());
+describe("[MAIL-OURS-07] a name that comes to mean something else", async () => {
+  const authority = await createAuthority(Date.now());
+  const tls = await issueCertificate(authority, ["beta.example"], Date.now());
 
   /** `beta.example` is one of two addresses of this machine; only the first is one that may be called. */
   async function rebound() {

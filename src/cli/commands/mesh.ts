@@ -1,8 +1,9 @@
 /** `mailroom mesh …`: what each command asks for, and how it tells the answer. */
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
+import { replaceFile } from "../../files/durable.js";
 import type { OperationName, Outcome } from "../../mesh/index.js";
 import { reachLocalServer } from "../control/reach.js";
 import { CliError, EXIT, type ExitCode } from "../exit.js";
@@ -58,7 +59,7 @@ export async function makeDevCa(
   const [first, ...others] = host;
   const hosts: [] | [[string, ...string[]]] = first === undefined ? [] : [[first, ...others]];
   const { makeDevCertificates } = await import("../../mesh/index.js");
-  const { ca, cert, key } = makeDevCertificates(join(data, "tls"), Date.now(), ...hosts);
+  const { ca, cert, key } = await makeDevCertificates(join(data, "tls"), Date.now(), ...hosts);
   tell(options, terminal, { status: "created", ca, cert, key });
   return EXIT.ok;
 }
@@ -159,10 +160,20 @@ export async function exportState(
     terminal.out(JSON.stringify(state, undefined, 2));
     return EXIT.ok;
   }
-  // ASP: State File: for its owner only.
-  await writeFile(options.output, `${JSON.stringify(state, undefined, 2)}\n`, { mode: 0o600 });
+  await writeState(options.output, `${JSON.stringify(state, undefined, 2)}\n`);
   tell(options, terminal, { status: "exported", output: options.output });
   return EXIT.ok;
+}
+
+/** ASP: State File: for its owner only, whoever could read what was there before. */
+async function writeState(path: string, text: string): Promise<void> {
+  const isDevice = await stat(path).then(
+    (found) => !found.isFile(),
+    () => false,
+  );
+  // A device or a pipe is written to; replaced it would be something else.
+  if (isDevice) await writeFile(path, text);
+  else replaceFile(path, text);
 }
 
 export async function importState(

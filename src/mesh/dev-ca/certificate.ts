@@ -1,131 +1,78 @@
 /** X.509 certificates for development (RFC 5280): a local authority, and what it signs for this machine. */
-import {
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  randomBytes,
-  sign,
-  X509Certificate,
-} from "node:crypto";
+import { createPrivateKey, KeyObject, randomBytes, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
-import ipaddr from "ipaddr.js";
-import { bits, boolean, der, integer, octets, oid, sequence, set, tagged, time, utf8 } from "./der.js";
 
 export interface PemPair {
   readonly cert: string;
   readonly key: string;
 }
 
-const ECDSA_SHA256 = sequence(oid("1.2.840.10045.4.3.2"));
+const EC_P256 = { name: "ECDSA", namedCurve: "P-256" } as const;
 const DAY = 86_400_000;
 
-interface CertificateInput {
-  readonly subject: string;
-  readonly issuer: string;
-  readonly publicKey: KeyObject;
-  readonly signWith: KeyObject;
-  readonly now: number;
-  readonly days: number;
-  readonly extensions: readonly Buffer[];
-}
+// Only a command of development makes certificates: nobody else waits until the library is read.
+const load = async () => await import("@peculiar/x509");
 
 /** An authority that can sign for hosts, and for nothing above them. */
-export function createAuthority(now: number): PemPair {
-  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+export async function createAuthority(now: number): Promise<PemPair> {
+  const x509 = await load();
+  const keys = await webcrypto.subtle.generateKey(EC_P256, true, ["sign", "verify"]);
   const name = `Mailroom development CA ${randomBytes(4).toString("hex")}`;
-  const cert = certificate({
-    subject: name,
-    issuer: name,
-    publicKey,
-    signWith: privateKey,
-    now,
-    days: 825,
+  const cert = await x509.X509CertificateGenerator.createSelfSigned({
+    name: [{ CN: [name] }],
+    keys,
+    ...validity(now, 825),
     extensions: [
-      extension("2.5.29.19", true, sequence(boolean(true), integer(Buffer.from([0])))),
-      // keyCertSign and cRLSign
-      extension("2.5.29.15", true, bits(Buffer.from([0x06]), 1)),
-      extension("2.5.29.14", false, octets(keyId(publicKey))),
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  return { cert, key: privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
+  return pems(cert, keys.privateKey);
 }
 
 /** A certificate for host names and addresses, signed by the authority. */
-export function issueCertificate(
+export async function issueCertificate(
   authority: PemPair,
   hosts: readonly [string, ...string[]],
   now: number,
-): PemPair {
-  const signWith = createPrivateKey(authority.key);
-  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const names = hosts.map((host) =>
-    isIP(host) === 0
-      ? der(0x82, Buffer.from(host, "ascii"))
-      : der(0x87, Buffer.from(ipaddr.parse(host).toByteArray())),
-  );
-  const cert = certificate({
-    subject: hosts[0],
-    issuer: commonNameOf(authority.cert),
+): Promise<PemPair> {
+  const x509 = await load();
+  const issuer = new x509.X509Certificate(authority.cert);
+  const signingKey = await importPrivateKey(authority.key);
+  const { publicKey, privateKey } = await webcrypto.subtle.generateKey(EC_P256, true, ["sign", "verify"]);
+  const cert = await x509.X509CertificateGenerator.create({
+    subject: [{ CN: [hosts[0]] }],
+    issuer: issuer.subjectName,
     publicKey,
-    signWith,
-    now,
-    days: 365,
+    signingKey,
+    ...validity(now, 365),
     extensions: [
-      extension("2.5.29.19", true, sequence()),
-      // digitalSignature
-      extension("2.5.29.15", true, bits(Buffer.from([0x80]), 7)),
-      // serverAuth
-      extension("2.5.29.37", false, sequence(oid("1.3.6.1.5.5.7.3.1"))),
-      extension("2.5.29.17", false, sequence(...names)),
-      extension("2.5.29.35", false, sequence(der(0x80, keyId(createPublicKey(signWith))))),
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension(
+        hosts.map((host) => ({ type: isIP(host) === 0 ? x509.DNS : x509.IP, value: host })),
+      ),
+      await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
     ],
   });
-  return { cert, key: privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
+  return pems(cert, privateKey);
 }
 
-function certificate({
-  subject,
-  issuer,
-  publicKey,
-  signWith,
-  now,
-  days,
-  extensions,
-}: CertificateInput): string {
-  const serial = randomBytes(16);
-  serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x01;
-  const body = sequence(
-    tagged(0, integer(Buffer.from([2]))),
-    integer(serial),
-    ECDSA_SHA256,
-    nameOf(issuer),
-    // A clock that is a little behind must not refuse a certificate of today.
-    sequence(time(now - DAY), time(now + days * DAY)),
-    nameOf(subject),
-    publicKey.export({ type: "spki", format: "der" }),
-    tagged(3, sequence(...extensions)),
-  );
-  const signed = sequence(body, ECDSA_SHA256, bits(sign("sha256", body, signWith)));
-  const lines = signed.toString("base64").match(/.{1,64}/gu) ?? [];
-  return `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
+/** A clock that is a little behind must not refuse a certificate of today. */
+function validity(now: number, days: number): { readonly notBefore: Date; readonly notAfter: Date } {
+  return { notBefore: new Date(now - DAY), notAfter: new Date(now + days * DAY) };
 }
 
-function nameOf(commonName: string): Buffer {
-  return sequence(set(sequence(oid("2.5.4.3"), utf8(commonName))));
+async function importPrivateKey(pem: string): Promise<webcrypto.CryptoKey> {
+  const pkcs8 = createPrivateKey(pem).export({ type: "pkcs8", format: "der" });
+  return await webcrypto.subtle.importKey("pkcs8", pkcs8, EC_P256, false, ["sign"]);
 }
 
-function extension(id: string, critical: boolean, value: Uint8Array): Buffer {
-  return sequence(oid(id), ...(critical ? [boolean(true)] : []), octets(value));
-}
-
-function keyId(key: KeyObject): Buffer {
-  return createHash("sha1")
-    .update(key.export({ type: "spki", format: "der" }))
-    .digest();
-}
-
-function commonNameOf(cert: string): string {
-  return new X509Certificate(cert).subject.replace(/^CN=/u, "");
+function pems(cert: { toString(format: "pem"): string }, key: webcrypto.CryptoKey): PemPair {
+  return {
+    cert: `${cert.toString("pem")}\n`,
+    key: KeyObject.from(key).export({ type: "pkcs8", format: "pem" }).toString(),
+  };
 }

@@ -1,4 +1,5 @@
 /** `mailroom mesh dev-ca`: an authority for this machine only, and certificates that it signs for loopback names. */
+import { X509Certificate } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { replaceFile } from "../../files/durable.js";
@@ -14,14 +15,14 @@ export interface DevCaFiles {
 const LOOPBACK = /^(localhost|[a-z0-9-]+\.localhost|127(\.\d{1,3}){3}|::1)$/u;
 
 /**
- * Makes the authority if there is none, and a certificate for the hosts.
+ * Makes the authority if there is none that is valid, and a certificate for the hosts.
  * @throws MeshError for hosts that are not loopback: this authority is for nobody else.
  */
-export function makeDevCertificates(
+export async function makeDevCertificates(
   directory: string,
   now: number,
   hosts: readonly [string, ...string[]] = ["localhost", "127.0.0.1", "::1"],
-): DevCaFiles {
+): Promise<DevCaFiles> {
   const foreign = hosts.find((host) => !LOOPBACK.test(host));
   if (foreign !== undefined) {
     throw new MeshError("not_allowed", `${foreign} is not a loopback name: get a real certificate for it`);
@@ -32,8 +33,8 @@ export function makeDevCertificates(
     cert: join(directory, "dev.pem"),
     key: join(directory, "dev.key"),
   };
-  const authority = existsSync(paths.caKey) ? read(paths) : createAuthority(now);
-  const issued = issueCertificate(authority, hosts, now);
+  const authority = kept(paths, now) ?? (await createAuthority(now));
+  const issued = await issueCertificate(authority, hosts, now);
   replaceFile(paths.ca, authority.cert);
   replaceFile(paths.caKey, authority.key);
   replaceFile(paths.cert, issued.cert);
@@ -41,6 +42,10 @@ export function makeDevCertificates(
   return { ca: paths.ca, cert: paths.cert, key: paths.key };
 }
 
-function read({ ca, caKey }: { ca: string; caKey: string }): PemPair {
-  return { cert: readFileSync(ca, "utf8"), key: readFileSync(caKey, "utf8") };
+/** The authority that is here already, unless its days are over. */
+function kept({ ca, caKey }: { ca: string; caKey: string }, now: number): PemPair | undefined {
+  if (!existsSync(ca) || !existsSync(caKey)) return undefined;
+  const cert = readFileSync(ca, "utf8");
+  if (Date.parse(new X509Certificate(cert).validTo) <= now) return undefined;
+  return { cert, key: readFileSync(caKey, "utf8") };
 }
