@@ -36,6 +36,8 @@ export interface CoreParts {
   readonly ids: Ids;
   readonly identity: MeshIdentity;
   readonly pair: KeyPair;
+  /** Keys that it had before, the latest first: peers that have not heard of the change know one of these. */
+  readonly formerPairs?: readonly KeyPair[];
   readonly options: MeshOptions;
   readonly report: (problem: Problem) => void;
   readonly random?: Random;
@@ -64,7 +66,7 @@ export interface Outgoing extends Announcement {
   readonly origin?: string;
   /** Sign now instead of at delivery. */
   readonly signNow?: boolean;
-  /** Taken whatever waits already: for rows that must not make somebody else's commit fail. */
+  /** Taken whatever waits already: for rows that must not make somebody else's commit fail. Lifecycle always is. */
   readonly unbounded?: boolean;
 }
 
@@ -79,13 +81,16 @@ export class MeshCore {
   onOutgoing: () => void = () => undefined;
   /** Told when the delivery of a message to one recipient has its final outcome. */
   onSettled: (messageId: string) => void = () => undefined;
+  onSwarmGone: (swarmId: string) => void = () => undefined;
   #pair: KeyPair;
+  #formerPairs: readonly KeyPair[];
   #keys = new LRUCache<string, PublicKey>({ max: 4_096 });
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(parts: CoreParts) {
     this.parts = parts;
     this.#pair = parts.pair;
+    this.#formerPairs = parts.formerPairs ?? [];
   }
 
   get id(): string {
@@ -102,8 +107,14 @@ export class MeshCore {
     return { agentId, endpoint, pair: this.#pair, seals: this.parts.options.sealMessages };
   }
 
+  /** The same with each of the keys before this one. */
+  get formerSigners(): readonly Signer[] {
+    return this.#formerPairs.map((pair) => ({ ...this.signer, pair }));
+  }
+
   /** From now on everything is signed with this key. */
   usePair(pair: KeyPair): void {
+    this.#formerPairs = [this.#pair, ...this.#formerPairs];
     this.#pair = pair;
   }
 
@@ -116,9 +127,11 @@ export class MeshCore {
     return { agentId, endpoint, publicKey: this.#pair.publicKey.text, joinedAt: this.now };
   }
 
+  /** At no moment is the view empty for those who look. */
   async load(): Promise<void> {
+    const known = await this.parts.store.mesh.view();
     this.view.clear();
-    for (const write of await this.parts.store.mesh.view()) this.view.apply(write);
+    for (const write of known) this.view.apply(write);
   }
 
   /** The parsed key; parsing costs as much as a third of a verification, so the last few thousand are kept. */
@@ -156,7 +169,7 @@ export class MeshCore {
       completes,
       origin,
       signNow = false,
-      unbounded = false,
+      unbounded = type === "system",
     } = outgoing;
     const messageId = outgoing.messageId ?? ids.uuid();
     const sentAt = this.now;
@@ -223,7 +236,10 @@ export class MeshCore {
   follow(writes: readonly RowWrite[]): void {
     const changes = writes.filter(isViewWrite);
     if (changes.length === 0) return;
-    for (const write of changes) this.view.apply(write);
+    for (const write of changes) {
+      this.view.apply(write);
+      if (write.kind === "mesh.swarm.remove") this.onSwarmGone(write.swarmId);
+    }
     this.onViewChanged();
   }
 
@@ -278,6 +294,7 @@ const NOT_OF_THE_VIEW = new Set([
   "mesh.seen.put",
   "mesh.queue.put",
   "mesh.queue.mark",
+  "mesh.queue.settle",
   "mesh.box.mark",
   "mesh.sent.put",
   "mesh.sent.mark",

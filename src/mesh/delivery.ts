@@ -21,14 +21,20 @@ const LATER = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 export function createDelivery(core: MeshCore): Dispatcher {
   const { store, clock, report, random } = core.parts;
+  const patience = new Patience(core);
   return new Dispatcher(
     { store, reads: store.outbox, clock, report, ...(random !== undefined && { random }) },
     {
       queue: MESH_QUEUE,
       backoff: BACKOFF,
-      handler: (attempt) => deliver(core, attempt),
+      handler: (attempt) => deliver(core, attempt, patience),
       settle: (item, final) => settle(core, item, final),
-      finished: (item, final) => afterwards(core, item, final),
+      finished: (item, final) => {
+        patience.end(item.id);
+        afterwards(core, item, final);
+      },
+      // A mastership that is handed over is a change of membership like any other.
+      atomically: (item, work) => (parcelOf(item).completes === undefined ? work() : core.exclusive(work)),
     },
   );
 }
@@ -38,7 +44,35 @@ export function parcelOf(item: StoredItem): Parcel {
   return JSON.parse(item.payload);
 }
 
-async function deliver(core: MeshCore, { item, signal }: Attempt): Promise<AttemptResult> {
+/**
+ * A lifecycle message may have overtaken the one that gives it authority (a new master's first kick, say), so a peer's
+ * no is not the last word for some time. It runs from the first no: before that the peer may have been away for days.
+ */
+class Patience {
+  readonly #core: MeshCore;
+  readonly #since = new Map<string, number>();
+
+  constructor(core: MeshCore) {
+    this.#core = core;
+  }
+
+  isLeft(itemId: string): boolean {
+    const { now, parts } = this.#core;
+    const since = this.#since.get(itemId) ?? now;
+    this.#since.set(itemId, since);
+    return now - since < parts.options.lifecyclePatience;
+  }
+
+  end(itemId: string): void {
+    this.#since.delete(itemId);
+  }
+}
+
+async function deliver(
+  core: MeshCore,
+  { item, signal }: Attempt,
+  patience: Patience,
+): Promise<AttemptResult> {
   const { http, options } = core.parts;
   const parcel = parcelOf(item);
   const { draft, recipientId } = parcel;
@@ -53,7 +87,14 @@ async function deliver(core: MeshCore, { item, signal }: Attempt): Promise<Attem
   const message = parcel.signed ?? signDraft(draft, core.signer, signedAt);
   try {
     const peers = createPeers(http, core.id, () => core.now);
-    const answer = await peers.post(endpoint, "message", message, signal);
+    let answer = await peers.post(endpoint, "message", message, signal);
+    if (parcel.signed === undefined) {
+      // It waits before the news of our new key: the peer knows an older one.
+      for (const former of core.formerSigners) {
+        if (answer.status !== 401) break;
+        answer = await peers.post(endpoint, "message", signDraft(draft, former, signedAt), signal);
+      }
+    }
     if (answer.status === 200 || answer.status === 202) {
       const unconfirmed = parcel.completes !== undefined && !saysAccepted(answer.value);
       return unconfirmed ? { kind: "refused", reason: NOT_TAKEN_OVER } : { kind: "delivered" };
@@ -67,9 +108,8 @@ async function deliver(core: MeshCore, { item, signal }: Attempt): Promise<Attem
         ...(after !== undefined && { after }),
       };
     }
-    // A lifecycle message may have overtaken the one that gives it authority (a new master's first kick, say).
     const early = draft.type === "system" && (answer.status === 403 || answer.status === 404);
-    if (early && core.now - parcel.sentAt < options.lifecyclePatience) {
+    if (early && patience.isLeft(item.id)) {
       return { kind: "retry", reason: answer.complaint, answered: true };
     }
     return { kind: "refused", reason: answer.complaint };

@@ -32,7 +32,17 @@ export {
   rotateKeyFile,
 } from "./setup.js";
 export { commandWaker, sameSecret, type WakeNote, WakeTrigger, wakeNoteOf, webhookWaker } from "./wake.js";
-export { addressBehind } from "./wire/address.js";
+export { BodyMemory } from "./wire/body-memory.js";
 export { createMeshHandler, type MeshRequest, type MeshResponse } from "./wire/handler.js";
 export { type Listener, type ListenerOptions, listen } from "./wire/listener.js";
-export { createLocalHandler, LOCAL_ROUTES, type LocalOptions, type LocalRequest } from "./wire/local.js";
+export {
+  BatchBody,
+  createLocalHandler,
+  InboxQuery,
+  LOCAL_ROUTES,
+  type LocalOptions,
+  type LocalRequest,
+  OutboxQuery,
+  WakeBody,
+} from "./wire/local.js";
+export type { MeshRowWrite } from "./writes.js";

@@ -5,16 +5,17 @@ import type { MeshCore } from "./core.js";
 import { MeshError, type Refusal, refuse } from "./errors.js";
 import { checkAgentId } from "./identity/agent-id.js";
 import { parsePublicKey } from "./identity/keys.js";
-import { checkInviteTime, readInvite } from "./invite/token.js";
+import type { InviteFiles } from "./invite/files.js";
+import { checkInviteTime, type InviteClaims, readInvite } from "./invite/token.js";
 import { parseInviteUrl } from "./invite/url.js";
 import { decideJoin, type JoinDecision, type JoinRequest } from "./membership/join.js";
 import { announceJoin } from "./membership/operations.js";
 import { decideSync } from "./membership/sync.js";
 import type { Member, Swarm, SwarmRecord } from "./membership/types.js";
-import { isUuid } from "./message/check.js";
+import { cutTo, isUuid } from "./message/check.js";
 import { checkEndpoint, sameEndpoint } from "./message/endpoint.js";
 import { isRecord } from "./message/extras.js";
-import { ASP_VERSION } from "./message/types.js";
+import { ASP_VERSION, LIMITS } from "./message/types.js";
 import { createPeers, type PeerAnswer } from "./peers.js";
 import { signFields, verifySignature } from "./signature.js";
 import { formatTime, parseCanonicalTime, parseTime } from "./time.js";
@@ -25,15 +26,16 @@ export type JoinReception =
   | { readonly kind: "accepted"; readonly body: Readonly<Record<string, unknown>> }
   | { readonly kind: "pending"; readonly body: Readonly<Record<string, unknown>> };
 
-/** POST /swarm/join. The answer does not wait for anybody but the store. */
-export async function receiveJoin(core: MeshCore, value: unknown): Promise<JoinReception> {
-  const request = readJoinRequest(core, value);
+/** POST /swarm/join, after it was read. The answer does not wait for anybody but the store. */
+export async function receiveJoin(core: MeshCore, request: ReadJoinRequest): Promise<JoinReception> {
   if ("refusal" in request) return request;
   const swarmId = request.invite.claims.swarmId;
   const decide = (): JoinDecision => decideJoin(request, core.view.swarms.get(swarmId), core.id, core.now);
   const first = decide();
   if ("refusal" in first) return first;
-  if (first.kind !== "member" && !request.proven) {
+  // A signature shows that the joiner has the key, not that the endpoint is its own.
+  const believed = request.proven && core.parts.options.checkJoiners !== "required";
+  if (first.kind !== "member" && !believed) {
     const imposter = await checkJoiner(core, request);
     if (imposter !== undefined) return { refusal: imposter };
   }
@@ -96,7 +98,9 @@ function joinAnswer(swarm: Swarm, members: readonly Member[]): Readonly<Record<s
   };
 }
 
-function readJoinRequest(core: MeshCore, value: unknown): JoinRequest | { readonly refusal: Refusal } {
+export type ReadJoinRequest = JoinRequest | { readonly refusal: Refusal };
+
+export function readJoinRequest(core: MeshCore, value: unknown): ReadJoinRequest {
   const bad = (message: string): { readonly refusal: Refusal } =>
     refuse("INVALID_FORMAT", "invalid_format", message);
   if (!isRecord(value)) return bad("the body must be a JSON object");
@@ -118,8 +122,9 @@ function readJoinRequest(core: MeshCore, value: unknown): JoinRequest | { readon
   if ("refusal" in reading) return reading;
   const { invite } = reading;
   const { message_id, timestamp, signature } = value;
-  if (signature === undefined)
-    return { invite, agentId: agent_id, endpoint, publicKey: key.key.text, proven: false };
+  const asksOnly = value.asks_only === true;
+  const request = { invite, agentId: agent_id, endpoint, publicKey: key.key.text, asksOnly };
+  if (signature === undefined) return { ...request, proven: false };
 
   // Ours: a join that is signed shows that the joiner has the key it comes with.
   if (typeof message_id !== "string" || typeof timestamp !== "string" || typeof signature !== "string") {
@@ -137,7 +142,7 @@ function readJoinRequest(core: MeshCore, value: unknown): JoinRequest | { readon
       "the join is not signed with the key it comes with",
     );
   }
-  return { invite, agentId: agent_id, endpoint, publicKey: key.key.text, proven: true };
+  return { ...request, proven: true };
 }
 
 /** What the joiner signs. No message has such a content, because messages of type system hold a JSON object. */
@@ -173,14 +178,16 @@ async function checkJoiner(
 }
 
 export interface JoinedSwarm {
-  readonly swarm: SwarmRecord;
-  readonly token: string;
+  readonly swarmId: string;
   /** Whether this agent was in before, as far as it knew. */
   readonly wasMember: boolean;
 }
 
-/** @throws MeshError when the operator's choice cannot be used. */
-export type AliasChoice = (swarmId: string, name: string) => string;
+export interface JoinParts {
+  /** @throws MeshError when the operator's choice cannot be used. */
+  readonly chooseAlias: (swarmId: string, name: string) => string;
+  readonly inviteFiles: InviteFiles;
+}
 
 /**
  * Joins by an invite URL. What the master answers is checked against the invite, and the invite, now that the
@@ -190,7 +197,7 @@ export type AliasChoice = (swarmId: string, name: string) => string;
 export async function joinSwarm(
   core: MeshCore,
   inviteUrl: string,
-  chooseAlias: AliasChoice,
+  { chooseAlias, inviteFiles }: JoinParts,
 ): Promise<JoinedSwarm> {
   const { token, invite } = parseInviteUrl(inviteUrl);
   const { claims } = invite;
@@ -198,6 +205,7 @@ export async function joinSwarm(
   if (expired !== undefined) throw new MeshError("invalid_invite", expired.message);
   // An alias that cannot be used is refused before the master admits anybody. The name is not known yet.
   chooseAlias(claims.swarmId, "");
+  assertSameMaster(core, claims);
   core.joining.add(claims.swarmId);
   try {
     const answer = await askToJoin(core, claims.endpoint, claims.master, claims.swarmId, token);
@@ -221,7 +229,7 @@ export async function joinSwarm(
       );
     }
     return await core.exclusive(async () => {
-      const known = core.view.swarms.get(claims.swarmId);
+      const known = assertSameMaster(core, claims, master.publicKey);
       const swarm: SwarmRecord = {
         id: claims.swarmId,
         name: list.name,
@@ -230,20 +238,40 @@ export async function joinSwarm(
         settings: known?.settings ?? list.settings ?? { allowMemberInvite: false, requireApproval: false },
         alias: chooseAlias(claims.swarmId, list.name),
       };
-      const wasMember = known?.members.has(core.id) === true;
-      await core.commit(recordWrites(swarm, list.members), swarm.id);
-      return { swarm, token, wasMember };
+      // First, because without it nobody can be asked who is in.
+      inviteFiles.keep(swarm.id, token);
+      const learnt =
+        known === undefined
+          ? list.members.map(memberPut(swarm.id))
+          : decideSync(known, core.id, list).members;
+      await core.commit([{ kind: "mesh.swarm.put", swarm }, ...learnt], swarm.id);
+      return { swarmId: swarm.id, wasMember: known?.members.has(core.id) === true };
     });
   } finally {
     core.joining.delete(claims.swarmId);
   }
 }
 
-function recordWrites(swarm: SwarmRecord, members: readonly Member[]): ViewWrite[] {
-  return [
-    { kind: "mesh.swarm.put", swarm },
-    ...members.map((member): ViewWrite => ({ kind: "mesh.member.put", swarmId: swarm.id, member })),
-  ];
+/**
+ * Anybody can sign an invite that names a swarm which we are in, and itself as the master. Whoever leads a swarm, and
+ * with which key, is not to be learnt from an invite once it is known.
+ */
+function assertSameMaster(
+  core: MeshCore,
+  { swarmId, master }: InviteClaims,
+  key?: string,
+): Swarm | undefined {
+  const known = core.view.swarms.get(swarmId);
+  const pinned = known?.members.get(known.master)?.publicKey;
+  if (known === undefined || (known.master === master && (key ?? pinned) === pinned)) return known;
+  throw new MeshError(
+    "join_refused",
+    `this agent is in ${known.name} already, whose master is ${known.master}${known.master === master ? " with another key" : ""}: to join by this invite all the same, leave first`,
+  );
+}
+
+function memberPut(swarmId: string): (member: Member) => ViewWrite {
+  return (member) => ({ kind: "mesh.member.put", swarmId, member });
 }
 
 interface Synced {
@@ -258,14 +286,14 @@ export async function syncSwarm(core: MeshCore, swarmId: string, token: string):
   const swarm = core.view.swarms.get(swarmId);
   const master = swarm?.members.get(swarm.master);
   if (master === undefined || master.agentId === core.id) return { conflicts: [], remembers: true };
-  const answer = await askToJoin(core, master.endpoint, master.agentId, swarmId, token);
+  const answer = await askToJoin(core, master.endpoint, master.agentId, swarmId, token, { asks_only: true });
   const list = readJoinAnswer(core, answer, swarmId);
   const remembers = list.settings !== undefined;
   return core.exclusive(async () => {
     const current = core.view.swarms.get(swarmId);
     if (current === undefined || current.master !== master.agentId) return { conflicts: [], remembers };
-    const { writes, conflicts } = decideSync(current, core.id, list);
-    if (writes.length > 0) await core.commit(writes, swarmId);
+    const { members, record, conflicts } = decideSync(current, core.id, list);
+    if (members.length + record.length > 0) await core.commit([...record, ...members], swarmId);
     for (const agentId of conflicts) {
       core.parts.report({
         code: "mesh_key_conflict",
@@ -282,6 +310,7 @@ async function askToJoin(
   master: string,
   swarmId: string,
   token: string,
+  rest: { readonly asks_only?: true } = {},
 ): Promise<PeerAnswer> {
   const message_id = core.parts.ids.uuid();
   const timestamp = formatTime(core.now);
@@ -295,6 +324,8 @@ async function askToJoin(
     message_id,
     timestamp,
     signature: signFields(joinFields(message_id, timestamp, swarmId, master, token), core.pair),
+    // Some would let us in again where we have been kicked or have left; those who understand this do not.
+    ...rest,
   };
   try {
     const answer = await createPeers(core.parts.http, core.id, () => core.now).post(endpoint, "join", body);
@@ -353,7 +384,7 @@ function readJoinAnswer(core: MeshCore, { value }: PeerAnswer, swarmId: string):
   });
   const { settings } = value;
   return {
-    name: typeof name === "string" ? name : swarmId,
+    name: typeof name === "string" ? cutTo(name, LIMITS.nameCharacters) : swarmId,
     members,
     ...(isRecord(settings) && {
       settings: {

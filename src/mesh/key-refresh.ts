@@ -9,13 +9,14 @@ import type { MeshRowWrite } from "./writes.js";
 
 export class KeyRefresh {
   readonly #core: MeshCore;
-  readonly #lastFetch = new Map<string, number>();
+  /** What each endpoint showed last, and when. */
+  readonly #shown = new Map<string, { readonly at: number; readonly key: Promise<string | undefined> }>();
 
   constructor(core: MeshCore) {
     this.#core = core;
   }
 
-  /** Another key than the pinned one, if the member's endpoint shows one now. At most one fetch per agent and pause. */
+  /** Another key than the pinned one, if the member's endpoint shows one. At most one fetch per agent and pause. */
   async changedKey(member: Member): Promise<string | undefined> {
     const { keyPolicy } = this.#core.parts.options;
     if (keyPolicy === "pin") return undefined;
@@ -28,7 +29,7 @@ export class KeyRefresh {
     const { options, report } = this.#core.parts;
     const cached = this.#core.view.keys.get(member.agentId);
     const age = this.#core.now - (cached?.fetchedAt ?? member.joinedAt);
-    if (age < options.keyTtl) return;
+    if (age < options.keyTtl || this.#lately(member) !== undefined) return;
     void this.#fetch(member).then(
       async (fetched) => {
         if (fetched === undefined) return;
@@ -42,13 +43,26 @@ export class KeyRefresh {
     );
   }
 
-  async #fetch({ agentId, endpoint }: Member): Promise<string | undefined> {
-    const { http, options } = this.#core.parts;
-    const now = this.#core.now;
-    if (now - (this.#lastFetch.get(agentId) ?? Number.NEGATIVE_INFINITY) < options.keyRefreshPause)
-      return undefined;
-    this.#lastFetch.set(agentId, now);
-    const info = await createPeers(http, this.#core.id, () => this.#core.now).info(endpoint, agentId);
+  /** Within the pause what was fetched is as good: a forged message must not use the real one's chance up. */
+  #fetch(member: Member): Promise<string | undefined> {
+    const lately = this.#lately(member);
+    if (lately !== undefined) return lately;
+    const key = this.#ask(member);
+    this.#shown.set(placeOf(member), { at: this.#core.now, key });
+    return key;
+  }
+
+  #lately(member: Member): Promise<string | undefined> | undefined {
+    const last = this.#shown.get(placeOf(member));
+    const { now, parts } = this.#core;
+    return last !== undefined && now - last.at < parts.options.keyRefreshPause ? last.key : undefined;
+  }
+
+  async #ask({ agentId, endpoint }: Member): Promise<string | undefined> {
+    const info = await createPeers(this.#core.parts.http, this.#core.id, () => this.#core.now).info(
+      endpoint,
+      agentId,
+    );
     return "publicKey" in info ? info.publicKey : undefined;
   }
 
@@ -58,3 +72,5 @@ export class KeyRefresh {
     await this.#core.commit([write], "");
   }
 }
+
+const placeOf = ({ agentId, endpoint }: Member): string => `${agentId} ${endpoint}`;

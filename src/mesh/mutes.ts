@@ -1,8 +1,13 @@
 /** ASP: Mute. Local, with a note of it for those who watch here. */
 import type { MeshCore } from "./core.js";
+import { MeshError } from "./errors.js";
+import { checkAgentId } from "./identity/agent-id.js";
 import type { Mute } from "./membership/types.js";
 
+/** @throws MeshError when no agent can have this id. */
 export async function mute(core: MeshCore, of: Mute["of"], id: string, reason?: string): Promise<void> {
+  const wrong = of === "agent" ? checkAgentId(id) : undefined;
+  if (wrong !== undefined) throw new MeshError("invalid_request", `the agent id ${wrong}`);
   const put: Mute = { of, id, at: core.now, ...(reason !== undefined && { reason }) };
   await core.exclusive(() => core.commit([{ kind: "mesh.mute.put", mute: put }], id));
   await note(core, "member_muted", of, id, reason);

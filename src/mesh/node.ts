@@ -4,13 +4,20 @@ import { checkAlias, suggestAlias } from "./alias.js";
 import { type CoreParts, MESH_QUEUE, MeshCore, offersLane } from "./core.js";
 import { createDelivery, parcelOf } from "./delivery.js";
 import { MeshError } from "./errors.js";
-import type { KeyPair } from "./identity/keys.js";
+import type { NextKey } from "./identity/key-file.js";
 import type { InviteFiles } from "./invite/files.js";
 import { type InviteInput, issueInvite, revokeInvite } from "./invite/issue.js";
-import { type JoinReception, joinSwarm, receiveJoin } from "./joins.js";
+import {
+  type JoinReception,
+  joinSwarm,
+  type ReadJoinRequest,
+  readJoinRequest,
+  receiveJoin,
+} from "./joins.js";
 import { KeyRefresh } from "./key-refresh.js";
 import { rotateKey } from "./key-rotation.js";
 import { RateLimiter, type Standing } from "./limits.js";
+import { isProvenMember } from "./membership/join.js";
 import {
   approveJoin,
   createSwarm,
@@ -49,7 +56,9 @@ export class MeshNode {
   readonly #state: StateKeeper;
   readonly #upkeep: Upkeep;
   readonly #senders: RateLimiter;
+  readonly #senderBytes: RateLimiter;
   readonly #swarms: RateLimiter;
+  readonly #replays: RateLimiter;
   readonly #joins: RateLimiter;
   readonly #listeners = new Set<(message: QueuedMessage) => void>();
   readonly #settled = new Set<(messageId: string) => void>();
@@ -64,10 +73,13 @@ export class MeshNode {
     this.#upkeep = new Upkeep(this.core);
     const { rateLimits } = parts.options;
     this.#senders = new RateLimiter(rateLimits.sender);
+    this.#senderBytes = new RateLimiter(rateLimits.senderBytes);
     this.#swarms = new RateLimiter(rateLimits.swarm);
+    this.#replays = new RateLimiter(rateLimits.sender);
     this.#joins = new RateLimiter(rateLimits.join);
     this.core.onOutgoing = () => this.#delivery.wake();
     this.core.onViewChanged = () => this.#state.write();
+    this.core.onSwarmGone = (swarmId) => parts.inviteFiles.forget(swarmId);
     this.core.onSettled = (messageId) => {
       for (const listener of this.#settled) listener(messageId);
     };
@@ -139,8 +151,10 @@ export class MeshNode {
         core: this.core,
         keys: this.#keys,
         senders: this.#senders,
+        senderBytes: this.#senderBytes,
         swarms: this.#swarms,
-        sync: (swarmId) => this.#masters.syncOnce(swarmId),
+        replays: this.#replays,
+        askAbout: (swarmId, agentId) => this.#masters.askAbout(swarmId, agentId),
       },
       value,
       headers,
@@ -152,7 +166,8 @@ export class MeshNode {
     value: unknown,
     address: string,
   ): Promise<JoinReception & { readonly standing: Standing }> {
-    const standing = this.#joins.take(address, this.core.now);
+    const request = readJoinRequest(this.core, value);
+    const standing = this.#joinStanding(request, address);
     if (!standing.allowed) {
       const retryAfter = Math.max(1, Math.ceil((standing.resetAt - this.core.now) / 1_000));
       const refusal = {
@@ -163,7 +178,18 @@ export class MeshNode {
       } as const;
       return { refusal, standing };
     }
-    return { ...(await receiveJoin(this.core, value)), standing };
+    return { ...(await receiveJoin(this.core, request)), standing };
+  }
+
+  /** A member that asks who is in is known: strangers at the same address do not use its right up. */
+  #joinStanding(request: ReadJoinRequest, address: string): Standing {
+    const { now, view } = this.core;
+    if ("refusal" in request) return this.#joins.take(address, now);
+    const { swarmId } = request.invite.claims;
+    const isMember = isProvenMember(request, view.swarms.get(swarmId));
+    return isMember
+      ? this.#senders.take(`${swarmId}/${request.agentId}`, now)
+      : this.#joins.take(address, now);
   }
 
   // --- swarms ---------------------------------------------------------------------------------------------------
@@ -194,13 +220,14 @@ export class MeshNode {
     inviteUrl: string,
     options: { alias?: string } = {},
   ): Promise<{ readonly swarm: Swarm; readonly wasMember: boolean }> {
-    const { swarm, token, wasMember } = await joinSwarm(this.core, inviteUrl, (swarmId, name) => {
+    const chooseAlias = (swarmId: string, name: string): string => {
       const current = this.core.view.swarms.get(swarmId)?.alias;
       const keeps = current !== undefined && (options.alias ?? current) === current;
       return keeps ? current : this.#alias(name, options.alias);
-    });
-    this.#parts.inviteFiles.keep(swarm.id, token);
-    return { swarm: this.swarm(swarm.id), wasMember };
+    };
+    const { inviteFiles } = this.#parts;
+    const { swarmId, wasMember } = await joinSwarm(this.core, inviteUrl, { chooseAlias, inviteFiles });
+    return { swarm: this.swarm(swarmId), wasMember };
   }
 
   async setAlias(swarmId: string, alias: string): Promise<void> {
@@ -229,11 +256,10 @@ export class MeshNode {
     );
   }
 
-  async leave(swarmId: string): Promise<void> {
-    await this.core.exclusive(() =>
+  leave(swarmId: string): Promise<void> {
+    return this.core.exclusive(() =>
       this.core.carryOut(swarmId, leaveSwarm(this.core.view, swarmId, this.id)),
     );
-    this.#parts.inviteFiles.forget(swarmId);
   }
 
   dissolve(swarmId: string, reason?: string): Promise<void> {
@@ -298,8 +324,8 @@ export class MeshNode {
   }
 
   /** A new key, announced with the old one. `install` makes it the key of the next process, too. */
-  rotateKey(next: KeyPair, install: () => void): Promise<void> {
-    return rotateKey(this.core, next, install);
+  rotateKey(next: Pick<NextKey, "pair" | "install">): Promise<void> {
+    return rotateKey(this.core, next);
   }
 
   // --- messages -------------------------------------------------------------------------------------------------

@@ -30,6 +30,8 @@ export interface MeshOptions {
   readonly inviteLifetime: number;
   /** How long a lifecycle message is tried although the peer refuses it: it may have overtaken an earlier one. */
   readonly lifecyclePatience: number;
+  /** Milliseconds after which messages that nobody waits for are removed. Absent: never. */
+  readonly retention?: number;
   readonly metadata?: { readonly name?: string; readonly description?: string };
 }
 

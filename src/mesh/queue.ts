@@ -6,6 +6,9 @@ export const QUEUE_STATUSES = ["pending", "processing", "completed", "failed", "
 /** Where a message is on its way to our agents. */
 export type QueueStatus = (typeof QUEUE_STATUSES)[number];
 
+/** Of those that still have to be dealt with. */
+export type WaitingStatus = Extract<QueueStatus, "pending" | "processing">;
+
 export const BOX_STATUSES = ["unread", "read", "archived", "deleted"] as const;
 /** Where a message is for the person or program that reads the inbox. */
 export type BoxStatus = (typeof BOX_STATUSES)[number];
@@ -86,14 +89,26 @@ export interface MeshReads {
   /** Everything that the view is made of, as the writes that make it. */
   view(): Promise<readonly ViewWrite[]>;
   seen(swarmId: string, senderId: string, messageId: string): Promise<boolean>;
-  /** Oldest first. */
-  queued(status: QueueStatus, limit: number): Promise<QueuedMessage[]>;
+  /** Oldest first; only those behind a message, if its `id` is given and it is still there. */
+  queued(status: WaitingStatus, limit: number, after?: string): Promise<QueuedMessage[]>;
+  /** Counts no further than told, so that it costs the same however many there are. */
+  queuedCount(status: WaitingStatus, upTo: number): Promise<number>;
   message(id: string): Promise<QueuedMessage | undefined>;
   byMessageId(messageId: string): Promise<QueuedMessage | undefined>;
   /** Newest first, deleted ones only when asked for. */
   inbox(filter: InboxFilter): Promise<QueuedMessage[]>;
   inboxCounts(swarmId?: string): Promise<InboxCounts>;
+  /** Counts no further than told. */
+  unreadCount(swarmId: string, upTo: number): Promise<number>;
   sent(filter: { swarmId?: string; limit: number }): Promise<SentMessage[]>;
   sentById(messageId: string): Promise<SentMessage[]>;
   sentCounts(swarmId?: string): Promise<SentCounts>;
+}
+
+/** By its id, however that is spelled: those of the protocol are kept in lower case, imported ones as they came. */
+export async function messageNamed(
+  reads: Pick<MeshReads, "byMessageId">,
+  messageId: string,
+): Promise<QueuedMessage | undefined> {
+  return (await reads.byMessageId(messageId)) ?? (await reads.byMessageId(messageId.toLowerCase()));
 }

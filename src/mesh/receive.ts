@@ -6,7 +6,8 @@ import type { PublicKey } from "./identity/keys.js";
 import type { KeyRefresh } from "./key-refresh.js";
 import type { RateLimiter, Standing } from "./limits.js";
 import { admitMessage, checkFreshness, isMuted } from "./membership/admit.js";
-import { decideLifecycle, type LifecycleDecision } from "./membership/lifecycle.js";
+import { decideLifecycle, joinEvent, type LifecycleDecision } from "./membership/lifecycle.js";
+import { memberWrites } from "./membership/sync.js";
 import type { Member, Swarm } from "./membership/types.js";
 import { checkMessage, checkVersion } from "./message/check.js";
 import { checkSeal, type SealVerdict } from "./message/seal.js";
@@ -14,9 +15,12 @@ import type { MeshMessage } from "./message/types.js";
 import { createPeers } from "./peers.js";
 import { type QueuedMessage, queueKey } from "./queue.js";
 import { isSignedBy } from "./signature.js";
+import type { AskedAbout } from "./synchroniser.js";
 import type { MeshRowWrite, ViewWrite } from "./writes.js";
 
 export interface IncomingHeaders {
+  /** How long the body was. */
+  readonly bytes?: number;
   readonly agentId?: string | undefined;
   readonly protocol?: string | undefined;
 }
@@ -34,9 +38,12 @@ export interface ReceiverParts {
   readonly core: MeshCore;
   readonly keys: KeyRefresh;
   readonly senders: RateLimiter;
+  readonly senderBytes: RateLimiter;
   readonly swarms: RateLimiter;
-  /** Asks the master who is in; `false` if it was asked lately or cannot be. */
-  readonly sync: (swarmId: string) => Promise<boolean>;
+  /** Messages that were taken before; by what the sender may say, too. */
+  readonly replays: RateLimiter;
+  /** Asks the master about somebody who is not known here. */
+  readonly askAbout: (swarmId: string, agentId: string) => Promise<AskedAbout>;
 }
 
 export async function receiveMessage(
@@ -59,8 +66,15 @@ export async function receiveMessage(
   let admission = admitMessage(message, core.id, core.view, core.joining);
   if ("refusal" in admission && admission.refusal.reason === "not_a_member") {
     // Somebody may have joined without our having heard of it.
-    if (await parts.sync(message.swarm_id)) {
-      admission = admitMessage(message, core.id, core.view, core.joining);
+    const asked = await parts.askAbout(message.swarm_id, message.sender.agent_id);
+    if (asked !== "nobody") admission = admitMessage(message, core.id, core.view, core.joining);
+    if ("refusal" in admission && asked === "later") {
+      return refuse(
+        "UNAVAILABLE",
+        "sender_unknown",
+        "the sender is not known here, and the master cannot be asked now",
+        { retryAfter: ASK_AGAIN },
+      );
     }
   }
   if ("refusal" in admission) return admission;
@@ -69,26 +83,29 @@ export async function receiveMessage(
   const verified = await verify(parts, message, member, swarm);
   if ("refusal" in verified) return verified;
 
-  const standing = takeRate(parts, message);
+  const { store, options } = core.parts;
+  const stale = checkFreshness(message, core.now, options.freshness);
+  if (stale !== undefined) return { refusal: stale };
+  const isReplay = await store.mesh.seen(message.swarm_id, message.sender.agent_id, message.message_id);
+  const standing = isReplay ? takeReplay(parts, message) : takeRate(parts, message, headers.bytes ?? 0);
   if (!standing.allowed) {
     const retryAfter = Math.min(60, Math.max(1, Math.ceil((standing.resetAt - core.now) / 1_000)));
     return { ...refuse("RATE_LIMITED", "rate_limited", "too many messages", { retryAfter }), standing };
   }
-  const stale = checkFreshness(message, core.now, core.parts.options.freshness);
-  if (stale !== undefined) return { refusal: stale, standing };
-
-  const { store } = core.parts;
-  const sender = message.sender.agent_id;
-  if (await store.mesh.seen(message.swarm_id, sender, message.message_id)) {
-    return { message, fate: "duplicate", standing };
-  }
-  const take = (): Promise<Reception> => takeIn(core, message, member, verified.writes, standing);
+  if (isReplay) return { message, fate: "duplicate", standing };
+  // Asked before anything is held up by it.
+  const newcomer = await findNewcomer(core, message, swarm);
+  const proven = { member, keyWrites: verified.writes, newcomer };
+  const take = (): Promise<Reception> => takeIn(core, message, proven, standing);
   const reception = await (message.type === "system" || verified.writes.length > 0
     ? core.exclusive(take)
     : take());
   if (!("refusal" in reception)) parts.keys.refreshIfStale(member);
   return reception;
 }
+
+/** Seconds. */
+const ASK_AGAIN = 60;
 
 function checkHeaders(message: MeshMessage, { agentId, protocol }: IncomingHeaders): Refusal | undefined {
   if (agentId !== undefined && agentId !== message.sender.agent_id) {
@@ -172,19 +189,45 @@ function judgeSeal(
 
 const NO_WRITES: { readonly writes: readonly ViewWrite[] } = { writes: [] };
 
-function takeRate({ core, senders, swarms }: ReceiverParts, message: MeshMessage): Standing {
-  const bySender = senders.take(`${message.swarm_id}/${message.sender.agent_id}`, core.now);
+/** What the swarm has no room for is not counted against its sender. */
+function takeRate(parts: ReceiverParts, message: MeshMessage, bytes: number): Standing {
+  const { senders, senderBytes, swarms } = parts;
+  const { now } = parts.core;
+  const sender = senderOf(message);
+  const bySwarm = swarms.look(message.swarm_id, now);
+  if (!bySwarm.allowed) return bySwarm;
+  const byBytes = senderBytes.look(sender, now, bytes);
+  // Told in messages, as the headers are.
+  if (!byBytes.allowed) return { ...senders.look(sender, now), allowed: false, resetAt: byBytes.resetAt };
+  const bySender = senders.take(sender, now);
   if (!bySender.allowed) return bySender;
-  const bySwarm = swarms.take(message.swarm_id, core.now);
-  return bySwarm.allowed ? bySender : bySwarm;
+  senderBytes.take(sender, now, bytes);
+  swarms.take(message.swarm_id, now);
+  return bySender;
+}
+
+/** Anybody who has a message can send it again: that must not use up what its sender may say. */
+function takeReplay({ core, replays }: ReceiverParts, message: MeshMessage): Standing {
+  return replays.take(senderOf(message), core.now);
+}
+
+function senderOf({ swarm_id, sender }: MeshMessage): string {
+  return `${swarm_id}/${sender.agent_id}`;
+}
+
+/** What was found out about a message while others were not held up. */
+interface Proven {
+  readonly member: Member;
+  readonly keyWrites: readonly ViewWrite[];
+  /** Whom it announces, with the key that it does not tell. */
+  readonly newcomer: Member | undefined;
 }
 
 /** Decides on what is known now, and makes everything that follows durable in one commit. */
 async function takeIn(
   core: MeshCore,
   message: MeshMessage,
-  verified: Member,
-  keyWrites: readonly ViewWrite[],
+  { member: verified, keyWrites, newcomer }: Proven,
   standing: Standing,
 ): Promise<Reception> {
   const swarm = core.view.swarms.get(message.swarm_id);
@@ -201,7 +244,8 @@ async function takeIn(
     message.type === "system" ? decideLifecycle(message, swarm, core.id) : { writes: [] };
   if ("refusal" in decision) return { refusal: decision.refusal, standing };
 
-  const introduced = await introduce(core, swarm, decision);
+  const joined = decision.introduce === undefined ? undefined : newcomer;
+  const event = joined === undefined ? decision.event : joinEvent(joined.agentId, swarm.master);
   const at = core.now;
   const muted = isMuted(core.view, swarm.id, senderId);
   const seen: MeshRowWrite = {
@@ -212,7 +256,7 @@ async function takeIn(
     at,
   };
   const queued = toQueued(message, at);
-  const writes: MeshRowWrite[] = [seen, ...keyWrites, ...decision.writes, ...introduced];
+  const writes: MeshRowWrite[] = [seen, ...keyWrites, ...decision.writes, ...introduce(joined, swarm, at)];
   writes.push(...stillSealing(core, swarm, keyWrites, decision.writes));
   if (!muted) writes.push({ kind: "mesh.queue.put", message: queued });
   try {
@@ -224,7 +268,7 @@ async function takeIn(
     }
     throw error;
   }
-  if (decision.event !== undefined) await core.note(swarm.id, decision.event);
+  if (event !== undefined) await core.note(swarm.id, event);
   if (muted) return { message, fate: "muted", standing };
   core.onQueued(queued);
   return { message, fate: "queued", standing };
@@ -237,39 +281,47 @@ function stillSealing(
   keyWrites: readonly ViewWrite[],
   writes: readonly ViewWrite[],
 ): ViewWrite[] {
+  // A key that no swarm knows any more is forgotten, or whoever changes it often would fill the memory.
+  const isUsedElsewhere = (key: string): boolean =>
+    [...view.swarms.values()].some(
+      ({ id, members }) =>
+        id !== swarm.id && [...members.values()].some(({ publicKey }) => publicKey === key),
+    );
   const seals = (key: string): boolean =>
     view.sealingKeys.has(key) ||
     keyWrites.some((write) => write.kind === "mesh.seal.put" && write.publicKey === key);
   return writes.flatMap((write): ViewWrite[] => {
     if (write.kind !== "mesh.member.put") return [];
     const { agentId, publicKey } = write.member;
-    const sealed = seals(swarm.members.get(agentId)?.publicKey ?? "");
-    return sealed && !view.sealingKeys.has(publicKey)
-      ? [{ kind: "mesh.seal.put", publicKey, since: now }]
-      : [];
+    const before = swarm.members.get(agentId)?.publicKey;
+    if (before === undefined || before === publicKey || !seals(before)) return [];
+    const next: ViewWrite[] = view.sealingKeys.has(publicKey)
+      ? []
+      : [{ kind: "mesh.seal.put", publicKey, since: now }];
+    return isUsedElsewhere(before) ? next : [...next, { kind: "mesh.seal.remove", publicKey: before }];
   });
 }
 
 /** A master that announces no key: the new member's endpoint is asked, and without an answer nobody is added. */
-async function introduce(
-  core: MeshCore,
-  swarm: Swarm,
-  decision: Extract<LifecycleDecision, { writes: unknown }>,
-): Promise<readonly ViewWrite[]> {
-  if (decision.introduce === undefined) return [];
+async function findNewcomer(core: MeshCore, message: MeshMessage, swarm: Swarm): Promise<Member | undefined> {
+  const decision = message.type === "system" ? decideLifecycle(message, swarm, core.id) : undefined;
+  if (decision === undefined || "refusal" in decision || decision.introduce === undefined) return undefined;
   const { agentId, endpoint, joinedAt } = decision.introduce;
   const info = await createPeers(core.parts.http, core.id, () => core.now).info(endpoint, agentId);
-  if (!("publicKey" in info)) {
-    core.parts.report({
-      code: "mesh_member_unknown",
-      message: `${agentId} joined ${swarm.name}, but its key could not be fetched: ${info.reason}`,
-    });
-    return [];
-  }
-  const member: Member = { agentId, endpoint, publicKey: info.publicKey, joinedAt };
+  if ("publicKey" in info) return { agentId, endpoint, publicKey: info.publicKey, joinedAt };
+  core.parts.report({
+    code: "mesh_member_unknown",
+    message: `${agentId} joined ${swarm.name}, but its key could not be fetched: ${info.reason}`,
+  });
+  return undefined;
+}
+
+function introduce(member: Member | undefined, swarm: Swarm, at: number): ViewWrite[] {
+  if (member === undefined) return [];
+  const { agentId, publicKey, endpoint } = member;
   return [
-    { kind: "mesh.member.put", swarmId: swarm.id, member },
-    { kind: "mesh.key.put", key: { agentId, publicKey: info.publicKey, fetchedAt: core.now, endpoint } },
+    ...memberWrites(swarm, member),
+    { kind: "mesh.key.put", key: { agentId, publicKey, fetchedAt: at, endpoint } },
   ];
 }
 

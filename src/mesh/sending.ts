@@ -1,10 +1,11 @@
 /** Messages of ours: checked, committed to the outbox, and recognised when the same one is sent again. */
 import { createHash } from "node:crypto";
 import { RowConflictError, type RowWrite } from "../engine/ports.js";
-import type { MeshCore, Outgoing } from "./core.js";
+import { MESH_QUEUE, type MeshCore, type Outgoing } from "./core.js";
 import { MeshError } from "./errors.js";
 import { BROADCAST } from "./identity/agent-id.js";
 import { recipientsOf, swarmOf } from "./membership/operations.js";
+import type { Member } from "./membership/types.js";
 import { checkDraft } from "./message/build.js";
 import { isUuid } from "./message/check.js";
 import type { MessageExtras, MessageType } from "./message/types.js";
@@ -25,6 +26,8 @@ export interface SendInput {
 export interface SentReceipt {
   readonly messageId: string;
   readonly recipients: readonly string[];
+  /** Members for whom too much waits already: to them it was not sent. */
+  readonly leftOut?: readonly string[];
 }
 
 /** @throws MeshError when it cannot be sent, or too much waits already. */
@@ -44,20 +47,48 @@ export async function sendMessage(core: MeshCore, input: SendInput): Promise<Sen
     ...(extras && { extras }),
   });
   const members = recipientsOf(swarm, core.id, to);
-  const outgoing: Outgoing = {
+  const outgoing: Omit<Outgoing, "to"> = {
     recipient: to,
     type,
     content,
-    to: members,
     ...(extras !== undefined && { extras }),
     ...(messageId !== undefined && { messageId }),
     ...(origin !== undefined && { origin }),
   };
-  const [id = ""] = await core.commit([], swarmId, [outgoing]).catch((error: unknown) => {
-    if (!(error instanceof RowConflictError) || error.kind !== "outbox.enqueue") throw error;
-    throw new MeshError("overloaded", `too much waits to be sent: ${error.reason}`, { cause: error });
-  });
-  return { messageId: id, recipients: members.map(({ agentId }) => agentId) };
+  const deliver = async (recipients: readonly Member[]): Promise<SentReceipt> => {
+    const [id = ""] = await core.commit([], swarmId, [{ ...outgoing, to: recipients }]);
+    return { messageId: id, recipients: recipients.map(({ agentId }) => agentId) };
+  };
+  try {
+    return await deliver(members);
+  } catch (error) {
+    if (!isOverloaded(error)) throw error;
+    // One that is away for long does not keep the others from hearing.
+    const { room, full } = await byRoom(core, members);
+    if (room.length === 0) throw overloaded(error);
+    const receipt = await deliver(room).catch((again: unknown) => {
+      throw isOverloaded(again) ? overloaded(again) : again;
+    });
+    return { ...receipt, leftOut: full };
+  }
+}
+
+function isOverloaded(error: unknown): error is RowConflictError {
+  return error instanceof RowConflictError && error.kind === "outbox.enqueue";
+}
+
+function overloaded(cause: RowConflictError): MeshError {
+  return new MeshError("overloaded", `too much waits to be sent: ${cause.reason}`, { cause });
+}
+
+async function byRoom({ parts }: MeshCore, members: readonly Member[]) {
+  const waiting = await parts.store.outbox.waitingByTarget(MESH_QUEUE);
+  const isFull = ({ endpoint }: Member): boolean =>
+    (waiting.get(new URL(endpoint).origin) ?? 0) >= parts.options.maxWaiting;
+  return {
+    room: members.filter((member) => !isFull(member)),
+    full: members.filter(isFull).map(({ agentId }) => agentId),
+  };
 }
 
 /** ASP: replies keep the thread, or begin one that is named after the message they answer. */

@@ -9,7 +9,7 @@ import type { HttpClient } from "../net/index.js";
 import type { MeshStore, Problem } from "./core.js";
 import { MeshError } from "./errors.js";
 import { checkAgentId } from "./identity/agent-id.js";
-import { createKeyFile, prepareKeyFile, readKeyFile } from "./identity/key-file.js";
+import { createKeyFile, formerKeys, nextKey, prepareNextKey, readKeyFile } from "./identity/key-file.js";
 import type { KeyPair } from "./identity/keys.js";
 import { inviteFiles } from "./invite/files.js";
 import type { MeshIdentity } from "./membership/types.js";
@@ -64,7 +64,7 @@ export function initMesh(input: InitInput): Initialised {
 }
 
 function replaceKeyFile(path: string): KeyPair {
-  const { pair, install } = prepareKeyFile(path);
+  const { pair, install } = prepareNextKey(path);
   install();
   return pair;
 }
@@ -109,13 +109,16 @@ export interface OpenMeshInput {
 }
 
 /** Opens the agent of a data directory. The store stays its owner's to close. */
-export function openMesh(input: OpenMeshInput): Promise<MeshNode> {
+export async function openMesh(input: OpenMeshInput): Promise<MeshNode> {
   const { directory, options, stateFile, isNameTaken, ...parts } = input;
   const { key, invites, state } = paths(directory);
+  const identity = readIdentity(directory);
+  await finishRotation(key, identity.agentId, parts.store);
   return MeshNode.open({
     ...parts,
-    identity: readIdentity(directory),
+    identity,
     pair: readKeyFile(key),
+    formerPairs: formerKeys(key),
     options: { ...DEFAULT_MESH_OPTIONS, ...options },
     inviteFiles: inviteFiles(invites),
     stateFile: stateFile ?? state,
@@ -123,9 +126,28 @@ export function openMesh(input: OpenMeshInput): Promise<MeshNode> {
   });
 }
 
+/** A crash in the middle of a change of keys: the tables say whether it was announced, and so counts. */
+async function finishRotation(key: string, agentId: string, { mesh }: MeshStore): Promise<void> {
+  const next = nextKey(key);
+  if (next === undefined) return;
+  const announced = (await mesh.view()).some(
+    (write) =>
+      write.kind === "mesh.member.put" &&
+      write.member.agentId === agentId &&
+      write.member.publicKey === next.pair.publicKey.text,
+  );
+  if (announced) next.install();
+  else next.forget();
+}
+
 /** `mailroom mesh rotate-key`: a new key file, announced with the old key. The old file is kept beside it. */
 export async function rotateKeyFile(directory: string, node: MeshNode): Promise<string> {
-  const { pair, install } = prepareKeyFile(paths(directory).key);
-  await node.rotateKey(pair, install);
-  return pair.publicKey.text;
+  const next = prepareNextKey(paths(directory).key);
+  try {
+    await node.rotateKey(next);
+  } catch (error) {
+    if (node.core.pair !== next.pair) next.forget();
+    throw error;
+  }
+  return next.pair.publicKey.text;
 }

@@ -1,4 +1,5 @@
 /** Asks masters who is in their swarms: rarely, and without anybody waiting for those who do not answer. */
+import { LRUCache } from "lru-cache";
 import type { MeshCore } from "./core.js";
 import { MeshError } from "./errors.js";
 import type { InviteFiles } from "./invite/files.js";
@@ -9,6 +10,12 @@ const PAUSE = 60_000;
 /** How often masters are asked that may have announced something once, while we were not there to hear it. */
 const ROUND = 3_600_000;
 
+/**
+ * `answered`: the master has said who is in, now or a moment ago with the same sender in mind. `later`: it was not
+ * reached, or was asked just before this sender came. `nobody`: there is nobody to ask, or nothing to ask with.
+ */
+export type AskedAbout = "answered" | "later" | "nobody";
+
 export class Synchroniser {
   readonly #core: MeshCore;
   readonly #invites: InviteFiles;
@@ -17,6 +24,9 @@ export class Synchroniser {
   readonly #unanswered = new Set<string>();
   /** Masters, by swarm, whose answers show that they are Mailrooms. */
   readonly #remembering = new Map<string, string>();
+  readonly #underWay = new Map<string, Promise<boolean>>();
+  /** Senders that the last answers did not name: they are not asked about again at once. */
+  readonly #askedAbout = new LRUCache<string, number>({ max: 10_000 });
   #cancel: (() => void) | undefined;
 
   constructor(core: MeshCore, invites: InviteFiles) {
@@ -55,15 +65,44 @@ export class Synchroniser {
     return { conflicts };
   }
 
-  /** Whether the master was asked, and answered. */
-  async syncOnce(swarmId: string): Promise<boolean> {
-    const { id, now, view, parts } = this.#core;
+  /** Whether the master was asked, and answered. Who asks meanwhile gets the same answer. */
+  syncOnce(swarmId: string): Promise<boolean> {
+    const underWay = this.#underWay.get(swarmId);
+    if (underWay !== undefined) return underWay;
+    if (this.#askedLately(swarmId) || !this.#canAsk(swarmId)) return Promise.resolve(false);
+    this.#lastAsked.set(swarmId, this.#core.now);
+    const asking = this.#ask(swarmId).finally(() => this.#underWay.delete(swarmId));
+    this.#underWay.set(swarmId, asking);
+    return asking;
+  }
+
+  /** For a message of somebody who is not known here: who joined may write before we have heard of it. */
+  async askAbout(swarmId: string, agentId: string): Promise<AskedAbout> {
+    const key = `${swarmId}/${agentId}`;
+    if (this.#askedLately(swarmId) && !this.#underWay.has(swarmId)) {
+      const askedAt = this.#askedAbout.get(key) ?? Number.NEGATIVE_INFINITY;
+      return this.#core.now - askedAt < PAUSE ? "answered" : "later";
+    }
+    if (!this.#canAsk(swarmId)) return "nobody";
+    if (!(await this.syncOnce(swarmId))) return "later";
+    this.#askedAbout.set(key, this.#core.now);
+    return "answered";
+  }
+
+  #canAsk(swarmId: string): boolean {
+    const swarm = this.#core.view.swarms.get(swarmId);
+    return swarm !== undefined && swarm.master !== this.#core.id && this.#invites.read(swarmId) !== undefined;
+  }
+
+  #askedLately(swarmId: string): boolean {
+    return this.#core.now - (this.#lastAsked.get(swarmId) ?? Number.NEGATIVE_INFINITY) < PAUSE;
+  }
+
+  async #ask(swarmId: string): Promise<boolean> {
+    const { view, parts } = this.#core;
     const swarm = view.swarms.get(swarmId);
-    if (swarm === undefined || swarm.master === id) return false;
-    if (now - (this.#lastAsked.get(swarmId) ?? Number.NEGATIVE_INFINITY) < PAUSE) return false;
-    this.#lastAsked.set(swarmId, now);
     const token = this.#invites.read(swarmId);
-    if (token === undefined) return false;
+    if (swarm === undefined || token === undefined) return false;
     try {
       const { remembers } = await syncSwarm(this.#core, swarmId, token);
       if (remembers) this.#remembering.set(swarmId, swarm.master);

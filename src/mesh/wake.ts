@@ -24,7 +24,8 @@ export function wakeNoteOf(message: QueuedMessage, selfId: string): WakeNote {
   };
 }
 
-export type Waker = (note: WakeNote) => Promise<void>;
+/** The signal says that nobody waits for it much longer. */
+export type Waker = (note: WakeNote, signal?: AbortSignal) => Promise<void>;
 
 export interface WebhookOptions {
   readonly url: string;
@@ -48,23 +49,49 @@ export function webhookWaker({ url, secret, http, timeLimit = 5_000 }: WebhookOp
   };
 }
 
+export interface CommandOptions {
+  /** Milliseconds that a program may run. Default 60 s. */
+  readonly timeLimit?: number;
+  /** Milliseconds between asking it to end and ending it, and before it is asked when we end ourselves. Default 5 s. */
+  readonly grace?: number;
+}
+
 /**
  * Runs a program, without a shell. What came from others reaches it on its standard input only, as JSON: never as an
  * argument, a variable or keystrokes.
  */
-export function commandWaker(argv: readonly [string, ...string[]], timeLimit = 60_000): Waker {
+export function commandWaker(
+  argv: readonly [string, ...string[]],
+  { timeLimit = 60_000, grace = 5_000 }: CommandOptions = {},
+): Waker {
   const [program, ...args] = argv;
-  return (note) =>
+  return (note, signal) =>
     new Promise((resolve, reject) => {
-      const child = spawn(program, args, {
-        shell: false,
-        stdio: ["pipe", "ignore", "ignore"],
-        timeout: timeLimit,
+      const child = spawn(program, args, { shell: false, stdio: ["pipe", "ignore", "ignore"] });
+      const timers: NodeJS.Timeout[] = [];
+      const endAfter = (ms: number): void => {
+        timers.push(
+          setTimeout(() => child.kill("SIGTERM"), ms),
+          // Whoever does not listen is not asked twice.
+          setTimeout(() => child.kill("SIGKILL"), ms + grace),
+        );
+      };
+      const hurry = (): void => endAfter(grace);
+      const ended = (): void => {
+        for (const timer of timers) clearTimeout(timer);
+        signal?.removeEventListener("abort", hurry);
+      };
+      endAfter(timeLimit);
+      signal?.addEventListener("abort", hurry);
+      child.once("error", (error) => {
+        ended();
+        reject(error);
       });
-      child.once("error", reject);
-      child.once("exit", (code) =>
-        code === 0 ? resolve() : reject(new Error(`${program} ended with ${code}`)),
-      );
+      child.once("exit", (code, killedBy) => {
+        ended();
+        if (code === 0) resolve();
+        else reject(new Error(`${program} ended with ${code ?? killedBy}`));
+      });
       // A program that does not read its input is not an error of ours.
       child.stdin.on("error", () => undefined);
       child.stdin.end(JSON.stringify(note));
@@ -76,6 +103,7 @@ export class WakeTrigger {
   readonly #waker: Waker;
   readonly #report: (problem: Problem) => void;
   readonly #waiting: WakeNote[] = [];
+  readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
 
   constructor(waker: Waker, report: (problem: Problem) => void) {
@@ -84,6 +112,7 @@ export class WakeTrigger {
   }
 
   wake(note: WakeNote): void {
+    if (this.#closing.signal.aborted) return;
     // Whoever wakes up reads the whole inbox: beyond this number one more wake-up says nothing new.
     if (this.#waiting.length < 100) this.#waiting.push(note);
     this.#running ??= this.#run().finally(() => {
@@ -95,10 +124,17 @@ export class WakeTrigger {
     await this.#running;
   }
 
+  /** Lets the one that is under way come to its end, soon; those that wait are dropped, their messages are kept. */
+  async close(): Promise<void> {
+    this.#waiting.length = 0;
+    this.#closing.abort();
+    await this.quiet();
+  }
+
   async #run(): Promise<void> {
     for (let note = this.#waiting.shift(); note !== undefined; note = this.#waiting.shift()) {
       try {
-        await this.#waker(note);
+        await this.#waker(note, this.#closing.signal);
       } catch (cause) {
         this.#report({ code: "mesh_wake_failed", message: `nobody was woken for ${note.message_id}`, cause });
       }

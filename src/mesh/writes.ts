@@ -69,6 +69,11 @@ export interface SealPut extends Of<"seal.put"> {
   readonly since: number;
 }
 
+/** Nobody has this key any more. */
+export interface SealRemove extends Of<"seal.remove"> {
+  readonly publicKey: string;
+}
+
 /** What changes the view. */
 export type ViewWrite =
   | SwarmPut
@@ -86,7 +91,8 @@ export type ViewWrite =
   | MutePut
   | MuteRemove
   | KeyPut
-  | SealPut;
+  | SealPut
+  | SealRemove;
 
 /** Remembers that a message was taken. Refused when it was before: the batch then changes nothing. */
 export interface SeenPut extends Of<"seen.put"> {
@@ -123,19 +129,29 @@ export interface SentMark extends Of<"sent.mark"> {
   readonly at: number;
   readonly error?: string;
 }
+/** Of what waits to become a task, what somebody has read or put away by now needs nobody else. */
+export interface QueueSettle extends Of<"queue.settle"> {
+  readonly at: number;
+}
 export interface Purge extends Of<"purge"> {
   readonly seenBefore?: number;
   readonly deletedBefore?: number;
   readonly archivedBefore?: number;
+  /** Messages in both directions that nobody waits for: read or put away, become tasks or notes, delivered or failed. */
+  readonly settledBefore?: number;
 }
 /** Clears all that the mesh knows but its identity, messages, and who seals: the first part of an import that replaces. */
-export interface ViewClear extends Of<"clear"> {}
+export interface ViewClear extends Of<"clear"> {
+  /** Swarms whose invites, bans and pending joins stay: no file tells of them, and forgetting them would undo them. */
+  readonly sparing: readonly string[];
+}
 
 export type MeshRowWrite =
   | ViewWrite
   | SeenPut
   | QueuePut
   | QueueMark
+  | QueueSettle
   | BoxMark
   | SentPut
   | SentMark

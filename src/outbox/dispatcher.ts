@@ -41,6 +41,8 @@ export interface QueueOptions {
   readonly settle?: Settle;
   /** Called after an outcome is durable: to answer who waits for it in this process. */
   readonly finished?: (item: StoredItem, final: Final) => void;
+  /** Runs `settle`, the commit and `finished` of an item as one piece, where the owner must not change its mind between. */
+  readonly atomically?: (item: StoredItem, work: () => Promise<void>) => Promise<void>;
   /** Attempts at once. Default 64. */
   readonly concurrency?: number;
   /** Attempts at once to one target. Default 4. */
@@ -341,17 +343,22 @@ export class Dispatcher {
   }
 
   async #finish(head: LaneHead, item: StoredItem, final: Final): Promise<void> {
+    const { atomically } = this.#options;
     this.#unsettled.set(item.id, final);
-    const first = await commitFinal(this.#parts.store, item, final, this.#options.settle);
+    const work = (): Promise<void> => this.#settle(item, final);
+    await (atomically === undefined ? work() : atomically(item, work));
     this.#unsettled.delete(item.id);
-    if (first) {
-      try {
-        this.#options.finished?.(item, final);
-      } catch (cause) {
-        this.#parts.report({ code: "outbox_listener", message: `a listener of ${item.queue} failed`, cause });
-      }
-    }
     await this.#nextOf(head);
+  }
+
+  async #settle(item: StoredItem, final: Final): Promise<void> {
+    const { settle, finished } = this.#options;
+    if (!(await commitFinal(this.#parts.store, item, final, settle))) return;
+    try {
+      finished?.(item, final);
+    } catch (cause) {
+      this.#parts.report({ code: "outbox_listener", message: `a listener of ${item.queue} failed`, cause });
+    }
   }
 
   async #nextOf({ id, lane }: LaneHead): Promise<void> {

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { afterEach, beforeEach } from "vitest";
 import { type KeyPair, keyPairFromSeed } from "../../src/mesh/identity/keys.js";
 import { type InviteFiles, inviteFiles } from "../../src/mesh/invite/files.js";
 import { type Draft, signDraft } from "../../src/mesh/message/build.js";
@@ -9,10 +10,10 @@ import type { MeshMessage } from "../../src/mesh/message/types.js";
 import { MeshNode } from "../../src/mesh/node.js";
 import { DEFAULT_MESH_OPTIONS, type MeshOptions } from "../../src/mesh/options.js";
 import { createMeshHandler, type MeshResponse } from "../../src/mesh/wire/handler.js";
+import { createLocalHandler, type LocalOptions } from "../../src/mesh/wire/local.js";
 import { type HttpAnswer, type HttpClient, NetError } from "../../src/net/index.js";
 import { VirtualClock } from "../../src/outbox/contract/virtual-clock.js";
 import { openSqliteStore, type SqliteStore } from "../../src/store/index.js";
-
 import { engineRoom } from "../../src/store/sqlite/rooms/engine.js";
 import { journalRoom } from "../../src/store/sqlite/rooms/journal.js";
 import { meshRoom } from "../../src/store/sqlite/rooms/mesh.js";
@@ -41,8 +42,14 @@ export interface Agent {
     headers?: Record<string, string>,
     address?: string,
   ): Promise<MeshResponse>;
-  /** A message of this agent, signed as it should be; `fields` are changed before signing. */
-  message(fields: Partial<Draft> & { swarm_id: string }, at?: number): MeshMessage;
+  get(path: string): Promise<MeshResponse>;
+  /** The status that this agent answers a message with. */
+  answer(message: unknown): Promise<number>;
+  /** A message of this agent, signed now, with its key and its seal if it has one, unless something else is said. */
+  message(
+    fields: Partial<Draft> & { swarm_id: string },
+    signing?: { at?: number; pair?: KeyPair; seals?: boolean },
+  ): MeshMessage;
 }
 
 interface ForeignAnswer {
@@ -50,6 +57,9 @@ interface ForeignAnswer {
   readonly body: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+/** Where requests come from unless a test says so. */
+const ELSEWHERE = "198.51.100.7";
 
 /** The rooms that a mesh agent needs: opening a store costs what its migrations cost. */
 const ROOMS = [journalRoom, engineRoom, outboxRoom, meshRoom];
@@ -96,6 +106,16 @@ export class Mesh {
       ...(this.onDisk && { stateFile: join(directory, "state.json") }),
     });
     const handle = createMeshHandler(node);
+    const post: Agent["post"] = (path, body, headers = {}, address = ELSEWHERE) =>
+      handle({
+        method: "POST",
+        path,
+        headers,
+        body: Buffer.from(
+          body instanceof Uint8Array || typeof body === "string" ? body : JSON.stringify(body),
+        ),
+        address,
+      });
     const agent: Agent = {
       name,
       node,
@@ -104,20 +124,10 @@ export class Mesh {
       endpoint,
       problems,
       directory,
-      post: (path, body, headers = {}, address = "198.51.100.7") =>
-        handle({
-          method: "POST",
-          path,
-          headers,
-          body:
-            typeof body === "string"
-              ? Buffer.from(body)
-              : body instanceof Uint8Array
-                ? body
-                : Buffer.from(JSON.stringify(body)),
-          address,
-        }),
-      message: (fields, at = this.clock.now()) =>
+      post,
+      get: (path) => handle({ method: "GET", path, headers: {}, body: new Uint8Array(), address: ELSEWHERE }),
+      answer: async (message) => (await post("/swarm/message", message)).status,
+      message: (fields, { at = this.clock.now(), ...signing } = {}) =>
         signDraft(
           {
             message_id: crypto.randomUUID(),
@@ -126,7 +136,7 @@ export class Mesh {
             content: "hello",
             ...fields,
           },
-          { agentId: name, endpoint, pair, seals: options.sealMessages === true },
+          { agentId: name, endpoint, pair, seals: options.sealMessages === true, ...signing },
           at,
         ),
     };
@@ -248,20 +258,24 @@ export function bodyOf(
   return JSON.parse(response.body);
 }
 
-export interface ThreeAgents {
-  readonly mesh: Mesh;
-  readonly alice: Agent;
-  readonly bob: Agent;
-  readonly carol: Agent;
-}
+/** The network of the running test and who is on it, in files that call `forEachTest`. */
+export let mesh: Mesh;
+export let alice: Agent;
+export let bob: Agent;
+export let carol: Agent;
 
-/** Three who know nothing of each other yet. */
-export async function threeAgents(options: Partial<MeshOptions> = {}): Promise<ThreeAgents> {
-  const mesh = new Mesh();
-  const alice = await mesh.agent("alice", options);
-  const bob = await mesh.agent("bob", options);
-  const carol = await mesh.agent("carol", options);
-  return { mesh, alice, bob, carol };
+/** Gives each test of a file a network of its own, and three agents that know nothing of each other. */
+export function forEachTest({
+  onDisk = false,
+  ...options
+}: Partial<MeshOptions> & { onDisk?: boolean } = {}): void {
+  beforeEach(async () => {
+    mesh = new Mesh({ onDisk });
+    alice = await mesh.agent("alice", options);
+    bob = await mesh.agent("bob", options);
+    carol = await mesh.agent("carol", options);
+  });
+  afterEach(() => mesh.close());
 }
 
 export function membersAt({ node }: Agent, swarmId: string): string[] {
@@ -294,6 +308,30 @@ export function system(
   fields: Partial<Draft> = {},
 ): MeshMessage {
   return agent.message({ swarm_id, type: "system", content: JSON.stringify(content), ...fields });
+}
+
+/** Asks the routes that an agent has for its operator. A body that is text is sent as it is. */
+export function operatorOf({ node, store }: Agent, options: Partial<LocalOptions> = {}) {
+  const handle = createLocalHandler({ node, reads: store.mesh, ...options });
+  return async (
+    method: "GET" | "POST",
+    target: string,
+    body: unknown = null,
+    headers: Readonly<Record<string, string>> = {},
+  ) => {
+    const { pathname: path, searchParams: query } = new URL(target, "https://operator.example");
+    const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
+    const response = await handle({ method, path, query, headers, body: bytes, address: ELSEWHERE });
+    if (response === undefined) throw new Error(`${method} ${target} is no route of the operator's`);
+    return { status: response.status, body: response.body === "" ? undefined : JSON.parse(response.body) };
+  };
+}
+
+/** What others said to an agent, the latest first. */
+export async function textsAt({ store }: Agent): Promise<string[]> {
+  return (await store.mesh.inbox({ limit: 100 }))
+    .filter(({ type }) => type === "message")
+    .map(({ content }) => content);
 }
 
 /** What an agent noted for those who watch it. */

@@ -1,18 +1,21 @@
 /** Checklist items 42, 43 and 45: what an invite is good for, how often, and who may make one. */
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { keyPairFromSeed } from "../../src/mesh/identity/keys.js";
 import { signInvite } from "../../src/mesh/invite/token.js";
-import { type Agent, bodyOf, joinBody, type Mesh, membersAt, threeAgents, tokenOf } from "./harness.js";
+import {
+  type Agent,
+  alice,
+  bob,
+  bodyOf,
+  carol,
+  forEachTest,
+  joinBody,
+  membersAt,
+  mesh,
+  tokenOf,
+} from "./harness.js";
 
-let mesh: Mesh;
-let alice: Agent;
-let bob: Agent;
-let carol: Agent;
-
-beforeEach(async () => {
-  ({ mesh, alice, bob, carol } = await threeAgents());
-});
-afterEach(() => mesh.close());
+forEachTest();
 
 describe("an invite", () => {
   it("[ASP-OPER-03] 42. a single-use invite admits one of twenty who come at once (8.11)", async () => {
@@ -56,7 +59,9 @@ describe("an invite", () => {
   it("43. another spelling of a token is no second token (8.12)", async () => {
     const { id } = await alice.node.create("Lab");
     const token = tokenOf(await alice.node.invite(id, { maxUses: 1 }));
-    expect((await alice.post("/swarm/join", joinBody(bob, `${token}==`))).status).toBe(400);
+    for (const padding of ["=", "=="]) {
+      expect((await alice.post("/swarm/join", joinBody(bob, token + padding))).status).toBe(400);
+    }
     expect((await alice.post("/swarm/join", joinBody(bob, token))).status).toBe(200);
     expect((await alice.post("/swarm/join", joinBody(carol, token))).status).toBe(403);
   });

@@ -1,25 +1,20 @@
 /** Checklist items 41, 44 and 46–50: making a swarm, and who gets in how, with the attacks of section 8 on joining. */
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
   type Agent,
+  alice,
+  bob,
   bodyOf,
+  carol,
+  forEachTest,
   joinBody,
-  type Mesh,
   membersAt,
+  mesh,
   notesAt,
-  threeAgents,
   tokenOf,
 } from "./harness.js";
 
-let mesh: Mesh;
-let alice: Agent;
-let bob: Agent;
-let carol: Agent;
-
-beforeEach(async () => {
-  ({ mesh, alice, bob, carol } = await threeAgents());
-});
-afterEach(() => mesh.close());
+forEachTest();
 
 describe("creating", () => {
   it("[ASP-OPER-01] is told to nobody, and makes its creator the master and only member", async () => {
@@ -52,10 +47,12 @@ describe("joining", () => {
     await bob.node.join(await alice.node.invite(id));
     const response = await alice.post("/swarm/join", joinBody(carol, tokenOf(await alice.node.invite(id))));
     expect(response.status).toBe(200);
-    expect(bodyOf(response)).toMatchObject({ status: "accepted", swarm_id: id, swarm_name: "Lab" });
-    expect(
-      (bodyOf(response).members as { agent_id: string }[]).map(({ agent_id }) => agent_id).sort(),
-    ).toEqual(["alice", "bob", "carol"]);
+    expect(bodyOf(response)).toMatchObject({
+      status: "accepted",
+      swarm_id: id,
+      swarm_name: "Lab",
+      members: [{ agent_id: "alice" }, { agent_id: "bob" }, { agent_id: "carol" }],
+    });
     await mesh.settle();
     const [announcement] = mesh.calls
       .filter(({ url }) => url === "https://bob.example.com/swarm/message")
@@ -74,10 +71,15 @@ describe("joining", () => {
 
   it("50. the answer does not wait for dead members (8.21)", async () => {
     const lab = await mesh.swarm(alice, bob);
-    mesh.down.add("bob.example.com");
+    let hangUp = () => {};
+    const nothing = new Promise<{ status: number; body: string }>((resolve) => {
+      hangUp = () => resolve({ status: 503, body: "" });
+    });
+    mesh.foreign.set("bob.example.com", () => nothing);
     await carol.node.join(await alice.node.invite(lab));
     expect(membersAt(carol, lab)).toEqual(["alice", "bob", "carol"]);
-    mesh.down.clear();
+    mesh.foreign.clear();
+    hangUp();
     await mesh.pass(60_000);
     expect(membersAt(bob, lab)).toEqual(["alice", "bob", "carol"]);
   });
@@ -144,6 +146,10 @@ describe("joining", () => {
     await alice.node.reject(id, "bob");
     await expect(bob.node.join(url)).rejects.toThrow(/NOT_AUTHORIZED/);
     await expect(carol.node.join(url)).rejects.toMatchObject({ code: "pending" });
+    // Once: rejected again, bob's request gives nothing back.
+    await expect(alice.node.reject(id, "bob")).rejects.toMatchObject({ code: "member_not_found" });
+    const dave = await mesh.agent("dave");
+    await expect(dave.node.join(url)).rejects.toThrow(/TOKEN_EXHAUSTED/);
   });
 
   it("47. a kicked agent cannot come back with its old invite, nor under another name with its key", async () => {
@@ -188,34 +194,29 @@ describe("joining", () => {
   it("8.15: a joiner believes neither an answer about another swarm nor a master whose key did not sign", async () => {
     const { id } = await alice.node.create("Lab");
     const url = await alice.node.invite(id);
+    const listed = ({ name, endpoint, pair }: Agent) => ({
+      agent_id: name,
+      endpoint,
+      public_key: pair.publicKey.text,
+    });
     const answer = (fields: object) => ({
       status: 200,
       body: JSON.stringify({
         status: "accepted",
         swarm_id: id,
         swarm_name: "Lab",
-        members: [
-          { agent_id: "alice", endpoint: alice.endpoint, public_key: alice.pair.publicKey.text },
-          { agent_id: "bob", endpoint: bob.endpoint, public_key: bob.pair.publicKey.text },
-        ],
+        members: [listed(alice), listed(bob)],
         ...fields,
       }),
     });
     const wrong = [
       { swarm_id: crypto.randomUUID() },
       { members: [] },
-      {
-        members: [
-          { agent_id: "alice", endpoint: alice.endpoint, public_key: carol.pair.publicKey.text },
-          { agent_id: "bob", endpoint: bob.endpoint, public_key: bob.pair.publicKey.text },
-        ],
-      },
-      {
-        members: [
-          { agent_id: "alice", endpoint: "https://evil.example", public_key: alice.pair.publicKey.text },
-        ],
-      },
-      { members: [{ agent_id: "alice", endpoint: alice.endpoint, public_key: alice.pair.publicKey.text }] },
+      { members: [listed(alice)] },
+      { members: [listed(bob)] },
+      { members: [listed({ ...alice, pair: carol.pair }), listed(bob)] },
+      { members: [listed({ ...alice, endpoint: "https://evil.example" }), listed(bob)] },
+      { members: [listed(alice), listed({ ...bob, pair: carol.pair })] },
     ];
     for (const fields of wrong) {
       mesh.foreign.set("alice.example.com", () => answer(fields));
@@ -230,14 +231,12 @@ describe("joining", () => {
   it("a message that comes before the answer to our join is asked to wait", async () => {
     const { id } = await alice.node.create("Lab");
     const url = await alice.node.invite(id);
-    mesh.foreign.set("alice.example.com", () => ({ status: 500, body: "" }));
     let early: number | undefined;
-    mesh.foreign.set("alice.example.com", () => {
-      void bob.post("/swarm/message", alice.message({ swarm_id: id })).then(({ status }) => (early = status));
+    mesh.foreign.set("alice.example.com", async () => {
+      early = await bob.answer(alice.message({ swarm_id: id }));
       return { status: 500, body: "" };
     });
     await expect(bob.node.join(url)).rejects.toThrow();
-    await mesh.settle();
     expect(early).toBe(503);
   });
 });

@@ -1,19 +1,10 @@
 /** Checklist item 63: when another key of a member is believed. */
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { keyPairFromSeed } from "../../src/mesh/identity/keys.js";
 import { rotationText } from "../../src/mesh/membership/rotation.js";
-import { signDraft } from "../../src/mesh/message/build.js";
-import { type Agent, type Mesh, system, threeAgents } from "./harness.js";
+import { alice, bob, carol, forEachTest, mesh, system, textsAt } from "./harness.js";
 
-let mesh: Mesh;
-let alice: Agent;
-let bob: Agent;
-let carol: Agent;
-
-beforeEach(async () => {
-  ({ mesh, alice, bob, carol } = await threeAgents());
-});
-afterEach(() => mesh.close());
+forEachTest();
 
 describe("keys", () => {
   const renewed = keyPairFromSeed(Buffer.alloc(32, 99));
@@ -26,9 +17,7 @@ describe("keys", () => {
     };
     mesh.calls.length = 0;
     for (let index = 0; index < 4; index += 1) {
-      expect((await bob.post("/swarm/message", { ...forged, message_id: crypto.randomUUID() })).status).toBe(
-        401,
-      );
+      expect(await bob.answer({ ...forged, message_id: crypto.randomUUID() })).toBe(401);
     }
     expect(mesh.calls.map(({ url }) => url)).toEqual(["https://alice.example.com/swarm/info"]);
     mesh.clock.jump(300_001);
@@ -39,6 +28,20 @@ describe("keys", () => {
     expect(bob.problems.map(({ code }) => code)).toContain("mesh_key_changed");
   });
 
+  it("is taken although a forged message made us ask, and in every swarm that both are in", async () => {
+    const lab = await mesh.swarm(alice, bob, carol);
+    const den = await mesh.swarm(alice, bob);
+    alice.node.core.usePair(renewed);
+    const forged = {
+      ...carol.message({ swarm_id: lab }),
+      sender: { agent_id: "alice", endpoint: alice.endpoint },
+    };
+    expect(await bob.answer(forged)).toBe(401);
+    for (const swarm_id of [lab, den]) {
+      expect(await bob.answer(alice.message({ swarm_id }, { pair: renewed }))).toBe(200);
+    }
+  });
+
   it("a key that an endpoint shows does not undo what was announced while the endpoint was asked", async () => {
     const lab = await mesh.swarm(alice, bob);
     const shown = keyPairFromSeed(Buffer.alloc(32, 98));
@@ -46,26 +49,18 @@ describe("keys", () => {
       const proof = renewed.sign(rotationText(lab, "alice", renewed.publicKey.text)).toString("base64");
       const content = { public_key: renewed.publicKey.text, proof };
       const rotation = { type: "system", action: "key_rotated", agent_id: "alice", ...content };
-      expect((await bob.post("/swarm/message", system(alice, lab, rotation))).status).toBe(200);
+      expect(await bob.answer(system(alice, lab, rotation))).toBe(200);
       const info = { agent_id: "alice", endpoint: alice.endpoint, public_key: shown.publicKey.text };
       return { status: 200, body: JSON.stringify(info) };
     });
-    const signer = { agentId: "alice", endpoint: alice.endpoint, pair: shown };
-    const draft = {
-      message_id: crypto.randomUUID(),
-      recipient: "bob",
-      type: "message",
-      content: "hi",
-    } as const;
-    const message = signDraft({ ...draft, swarm_id: lab }, signer, mesh.clock.now());
-    expect((await bob.post("/swarm/message", message)).status).toBe(401);
+    expect(await bob.answer(alice.message({ swarm_id: lab }, { pair: shown }))).toBe(401);
     expect(bob.node.swarm(lab).members.get("alice")?.publicKey).toBe(renewed.publicKey.text);
   });
 
   it("[ASP-STAT-06] 63. a key older than a day is looked up in the background; another one is reported, not taken", async () => {
     const lab = await mesh.swarm(alice, bob);
     mesh.clock.jump(90_000_000);
-    await bob.post("/swarm/message", alice.message({ swarm_id: lab }));
+    expect(await bob.answer(alice.message({ swarm_id: lab }))).toBe(200);
     await mesh.settle();
     expect(bob.node.core.view.keys.get("alice")).toMatchObject({
       publicKey: alice.pair.publicKey.text,
@@ -73,39 +68,77 @@ describe("keys", () => {
     });
     mesh.clock.jump(90_000_000);
     alice.node.core.usePair(renewed);
-    await bob.post("/swarm/message", alice.message({ swarm_id: lab }));
+    expect(await bob.answer(alice.message({ swarm_id: lab }))).toBe(200);
     await mesh.settle();
     expect(bob.problems.map(({ code }) => code)).toContain("mesh_key_changed");
     expect(bob.node.swarm(lab).members.get("alice")?.publicKey).toBe(alice.pair.publicKey.text);
   });
 
   it("with the policy `pin` only a rotation message changes a key", async () => {
-    bob = await mesh.agent("bob", { keyPolicy: "pin" });
+    const bob = await mesh.agent("bob", { keyPolicy: "pin" });
     const lab = await mesh.swarm(alice, bob);
     alice.node.core.usePair(renewed);
-    const { messageId } = await alice.node.send({ swarmId: lab, to: "bob", content: "new key" });
+    expect(await bob.answer(alice.message({ swarm_id: lab }, { pair: renewed }))).toBe(401);
+    expect(bob.node.swarm(lab).members.get("alice")?.publicKey).toBe(alice.pair.publicKey.text);
+  });
+
+  it("what waits for a peer when the key changes is delivered all the same, also to who pins keys", async () => {
+    const bob = await mesh.agent("bob", { keyPolicy: "pin" });
+    const lab = await mesh.swarm(alice, bob);
+    mesh.down.add("bob.example.com");
+    await alice.node.send({ swarmId: lab, to: "bob", content: "before" });
     await mesh.settle();
-    expect((await alice.store.mesh.sentById(messageId))[0]?.status).toBe("failed");
+    await alice.node.rotateKey({ pair: renewed, install: () => undefined });
+    await alice.node.send({ swarmId: lab, to: "bob", content: "after" });
+    mesh.down.clear();
+    await mesh.pass(3_600_000);
+    expect((await textsAt(bob)).sort()).toEqual(["after", "before"]);
+    expect(bob.node.swarm(lab).members.get("alice")?.publicKey).toBe(renewed.publicKey.text);
+  });
+
+  it("is changed in all swarms or in none", async () => {
+    const first = await mesh.swarm(alice, bob);
+    const second = await mesh.swarm(alice, carol);
+    const commit = alice.store.commit.bind(alice.store);
+    alice.store.commit = () => Promise.reject(new Error("the disk is full"));
+    let installed = false;
+    const next = {
+      pair: renewed,
+      install: () => {
+        installed = true;
+      },
+    };
+    await expect(alice.node.rotateKey(next)).rejects.toThrow("the disk is full");
+    alice.store.commit = commit;
+    await mesh.settle();
+    expect(installed).toBe(false);
+    const keys = [bob.node.swarm(first), carol.node.swarm(second), alice.node.swarm(first)].map(
+      ({ members }) => members.get("alice")?.publicKey,
+    );
+    expect(new Set(keys)).toEqual(new Set([alice.pair.publicKey.text]));
   });
 
   it("a rotation is announced with the old key, proven by the new one, and believed by all", async () => {
-    bob = await mesh.agent("bob", { keyPolicy: "pin" });
+    const bob = await mesh.agent("bob", { keyPolicy: "pin" });
     const lab = await mesh.swarm(alice, bob);
     let installed = false;
-    await alice.node.rotateKey(renewed, () => {
-      installed = true;
+    await alice.node.rotateKey({
+      pair: renewed,
+      install: () => {
+        installed = true;
+      },
     });
     await alice.node.send({ swarmId: lab, to: "bob", content: "after" });
     await mesh.settle();
     expect(installed).toBe(true);
     expect(bob.node.swarm(lab).members.get("alice")?.publicKey).toBe(renewed.publicKey.text);
-    expect((await bob.store.mesh.inbox({ limit: 9 })).map(({ content }) => content)).toContain("after");
+    expect(await textsAt(bob)).toEqual(["after"]);
     const unproven = system(bob, lab, {
       action: "key_rotated",
       agent_id: "bob",
       public_key: carol.pair.publicKey.text,
       proof: bob.pair.sign(Buffer.from("x")).toString("base64"),
     });
-    expect((await alice.post("/swarm/message", unproven)).status).toBe(401);
+    expect(await alice.answer(unproven)).toBe(401);
   });
 });

@@ -1,16 +1,8 @@
 /** Checklist items 51–59: who may announce what about a swarm, and what follows: kicks, transfers, mutes and notes. */
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Agent, bodyOf, type Mesh, membersAt, notesAt, system, threeAgents } from "./harness.js";
+import { beforeEach, describe, expect, it } from "vitest";
+import { alice, bob, bodyOf, carol, forEachTest, membersAt, mesh, notesAt, system } from "./harness.js";
 
-let mesh: Mesh;
-let alice: Agent;
-let bob: Agent;
-let carol: Agent;
-
-beforeEach(async () => {
-  ({ mesh, alice, bob, carol } = await threeAgents());
-});
-afterEach(() => mesh.close());
+forEachTest();
 
 describe("lifecycle", () => {
   let lab: string;
@@ -41,9 +33,7 @@ describe("lifecycle", () => {
 
   it("8.6: even the master's key cannot remove the master", async () => {
     for (const action of ["member_kicked", "member_left"]) {
-      expect(
-        (await bob.post("/swarm/message", system(alice, lab, { action, agent_id: "alice" }))).status,
-      ).toBe(403);
+      expect(await bob.answer(system(alice, lab, { action, agent_id: "alice" }))).toBe(403);
     }
   });
 
@@ -56,7 +46,7 @@ describe("lifecycle", () => {
     await carol.node.join(await alice.node.invite(lab));
     await mesh.settle();
     expect(membersAt(bob, lab)).toEqual(["alice", "bob", "carol"]);
-    expect((await bob.post("/swarm/message", leave)).status).toBe(200);
+    expect(await bob.answer(leave)).toBe(200);
     expect(membersAt(bob, lab)).toEqual(["alice", "bob", "carol"]);
   });
 
@@ -64,14 +54,52 @@ describe("lifecycle", () => {
     const dave = await mesh.agent("dave");
     const content = `{"type": "system", "action": "member_joined", "swarm_id": "${lab}", "agent_id": "dave", "endpoint": "${dave.endpoint}", "joined_at": "2026-11-16T11:59:00.601Z"}`;
     const message = alice.message({ swarm_id: lab, type: "system", content });
-    expect((await bob.post("/swarm/message", message)).status).toBe(200);
+    expect(await bob.answer(message)).toBe(200);
     expect(bob.node.swarm(lab).members.get("dave")?.publicKey).toBe(dave.pair.publicKey.text);
     const ghost = content.replaceAll("dave", "ghost");
-    expect(
-      (await bob.post("/swarm/message", alice.message({ swarm_id: lab, type: "system", content: ghost })))
-        .status,
-    ).toBe(200);
+    expect(await bob.answer(alice.message({ swarm_id: lab, type: "system", content: ghost }))).toBe(200);
     expect(bob.node.swarm(lab).members.has("ghost")).toBe(false);
+    expect(await notesAt(bob)).toContainEqual(
+      expect.objectContaining({ action: "member_joined", agent_id: "dave", initiated_by: "alice" }),
+    );
+  });
+
+  it("while a new member's info is waited for, nothing else has to wait", async () => {
+    let answerOf: (answer: { status: number; body: string }) => void = () => undefined;
+    mesh.foreign.set(
+      "slow.example.com",
+      () =>
+        new Promise((resolve) => {
+          answerOf = resolve;
+        }),
+    );
+    const joined = { action: "member_joined", agent_id: "slow", endpoint: "https://slow.example.com/swarm" };
+    const taken = bob.answer(system(alice, lab, joined));
+    const den = await bob.node.create("Den");
+    await carol.node.join(await bob.node.invite(den.id));
+    expect(membersAt(bob, den.id)).toEqual(["bob", "carol"]);
+    answerOf({ status: 503, body: "" });
+    expect(await taken).toBe(200);
+    expect(bob.node.swarm(lab).members.has("slow")).toBe(false);
+  });
+
+  it("47. who was kicked stays out under the next master, until that one has let it in again", async () => {
+    await alice.node.kick(lab, "carol");
+    await mesh.settle();
+    await alice.node.transfer(lab, "bob");
+    await mesh.settle();
+    const invite = await bob.node.invite(lab);
+    await expect(carol.node.join(invite)).rejects.toThrow(/NOT_AUTHORIZED/);
+    await bob.node.unban(lab, "carol");
+    await carol.node.join(invite);
+    await mesh.settle();
+    await bob.node.transfer(lab, "alice");
+    await mesh.settle();
+    await carol.node.leave(lab);
+    await mesh.settle();
+    // Alice has heard that the ban is over.
+    await carol.node.join(await alice.node.invite(lab));
+    expect(membersAt(alice, lab)).toEqual(["alice", "bob", "carol"]);
   });
 
   it("[ASP-OURS-05] 8.8: an announcement never replaces a key that is known", async () => {
@@ -101,7 +129,7 @@ describe("lifecycle", () => {
       agent_id: "carol",
       reason: 'said "hi"\n{"action":"x"}',
     });
-    expect((await bob.post("/swarm/message", carol.message({ swarm_id: lab }))).status).toBe(403);
+    expect(await bob.answer(carol.message({ swarm_id: lab }))).toBe(403);
     // When it is back it is told, and forgets the swarm.
     mesh.down.clear();
     await mesh.pass(60_000);
@@ -189,7 +217,7 @@ describe("lifecycle", () => {
     };
     const costOf = async (): Promise<number> => {
       const before = commits;
-      expect((await bob.post("/swarm/message", carol.message({ swarm_id: lab }))).status).toBe(200);
+      expect(await bob.answer(carol.message({ swarm_id: lab }))).toBe(200);
       return commits - before;
     };
     const unmuted = await costOf();

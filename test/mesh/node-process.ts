@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { systemClock, systemIds } from "../../src/library/clock.js";
-import { createKeyFile, prepareKeyFile, readKeyFile } from "../../src/mesh/identity/key-file.js";
+import { createKeyFile, prepareNextKey, readKeyFile } from "../../src/mesh/identity/key-file.js";
 import { inviteFiles } from "../../src/mesh/invite/files.js";
 import { MeshNode } from "../../src/mesh/node.js";
 import { DEFAULT_MESH_OPTIONS } from "../../src/mesh/options.js";
@@ -79,8 +79,8 @@ const commands: Record<string, (...args: string[]) => unknown> = {
   mute: (agentId = "") => node.mute("agent", agentId),
   unmute: (agentId = "") => node.unmute("agent", agentId),
   rotate: async () => {
-    const next = prepareKeyFile(keyFile);
-    await node.rotateKey(next.pair, next.install);
+    const next = prepareNextKey(keyFile);
+    await node.rotateKey(next);
     return next.pair.publicKey.text;
   },
   key: (swarmId = "", agentId = "") => node.swarm(swarmId).members.get(agentId)?.publicKey,

@@ -27,11 +27,12 @@ export class Processes {
   private constructor(directory: string) {
     this.directory = directory;
     this.tls = join(directory, "tls");
-    makeDevCertificates(this.tls, Date.now());
   }
 
   static async prepare(): Promise<Processes> {
-    return new Processes(await mkdtemp(join(tmpdir(), "mesh-processes-")));
+    const processes = new Processes(await mkdtemp(join(tmpdir(), "mesh-processes-")));
+    await makeDevCertificates(processes.tls, Date.now());
+    return processes;
   }
 
   async start(name: string, port: number, detours: Detours = {}): Promise<Running> {

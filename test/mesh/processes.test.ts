@@ -2,8 +2,9 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { keyPairFromSeed } from "../../src/mesh/identity/keys.js";
-import { createGuard, createHttpClient, type HttpClient } from "../../src/net/index.js";
-import { eventually, freePort } from "./kit.js";
+import type { HttpClient } from "../../src/net/index.js";
+import { tokenOf } from "./harness.js";
+import { eventually, freePort, localClient } from "./kit.js";
 import { Processes, type Running, Wire } from "./node-processes.js";
 
 // Real processes are slow to start on a busy machine.
@@ -14,11 +15,7 @@ let http: HttpClient;
 
 beforeAll(async () => {
   processes = await Processes.prepare();
-  http = createHttpClient({
-    clock: { after: (ms, callback) => clearTimeout.bind(undefined, setTimeout(callback, ms)) },
-    guard: createGuard({ allow: ["loopback"] }),
-    tls: { extraCaFile: join(processes.tls, "dev-ca.pem") },
-  });
+  http = localClient({ tls: { extraCaFile: join(processes.tls, "dev-ca.pem") } });
 });
 afterAll(async () => {
   await processes.end();
@@ -246,7 +243,7 @@ describe("one agent that everybody can reach", () => {
   it("[ASP-OURS-02] G9: twenty races of five joiners over TLS have one winner each", async () => {
     for (let race = 0; race < 20; race += 1) {
       const id = String(await master.call("create", `Race ${race}`));
-      const token = String(await master.call("invite", id, "1")).split("token=")[1];
+      const token = tokenOf(String(await master.call("invite", id, "1")));
       const answers = await Promise.all(
         Array.from({ length: 5 }, (_, index) => {
           const public_key = keyPairFromSeed(Buffer.alloc(32, index + 1)).publicKey.text;
@@ -266,10 +263,7 @@ describe("one agent that everybody can reach", () => {
   });
 
   it("[ASP-SECU-05] refuses a certificate that nobody vouches for", async () => {
-    const strict = createHttpClient({
-      clock: { after: (ms, callback) => clearTimeout.bind(undefined, setTimeout(callback, ms)) },
-      guard: createGuard({ allow: ["loopback"] }),
-    });
+    const strict = localClient();
     await expect(strict.request(`https://localhost:${port}/swarm/info`)).rejects.toMatchObject({
       code: "tls_failed",
     });

@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 120_000 });
 let place: Folder;
 let server: Started;
 let port: number;
-let tls: ReturnType<typeof makeDevCertificates>;
+let tls: Awaited<ReturnType<typeof makeDevCertificates>>;
 
 beforeEach(async () => {
   place = await folder();
@@ -25,7 +25,7 @@ beforeEach(async () => {
     endpoint: `https://localhost:${port}/swarm`,
     dev: true,
   });
-  tls = makeDevCertificates(join(place.path, "tls"), Date.now());
+  tls = await makeDevCertificates(join(place.path, "tls"), Date.now());
   server = await serve(["--data", ".", "--mesh-listen", `localhost:${port}`], { cwd: place.path });
 });
 afterEach(async () => {
@@ -58,7 +58,7 @@ it("is served after SIGHUP, while connections that are open go on; one that cann
   const session = connectHttp2(`https://localhost:${port}`, { ca: readCa() });
   expect(await health(session)).toBe("healthy");
 
-  makeDevCertificates(join(place.path, "tls"), Date.now());
+  await makeDevCertificates(join(place.path, "tls"), Date.now());
   expect(await shown()).toBe(before);
   server.child.kill("SIGHUP");
   await eventually(async () => (await shown()) !== before, true);

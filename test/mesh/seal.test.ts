@@ -1,11 +1,10 @@
 /** 8.3: what the protocol leaves unsigned, and what keeps others from changing it. */
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type KeyPair, keyPairFromSeed, verifyWith } from "../../src/mesh/identity/keys.js";
-import { signDraft } from "../../src/mesh/message/build.js";
+import { beforeEach, describe, expect, it } from "vitest";
+import { keyPairFromSeed, verifyWith } from "../../src/mesh/identity/keys.js";
 import { SEAL_FIELD } from "../../src/mesh/message/seal.js";
 import type { MeshMessage, MessageExtras } from "../../src/mesh/message/types.js";
 import { verifySignature } from "../../src/mesh/signature.js";
-import { type Agent, bodyOf, type Mesh, threeAgents } from "./harness.js";
+import { type Agent, alice, bob, bodyOf, carol, forEachTest, mesh } from "./harness.js";
 
 const ID = "123e4567-e89b-42d3-a456-426614174013";
 const OTHER_ID = "123e4567-e89b-42d3-a456-426614174014";
@@ -19,17 +18,11 @@ const extras: MessageExtras = {
   metadata: { b: 1, a: { z: [1, "two", null], y: true } },
 };
 
-let mesh: Mesh;
-let alice: Agent;
-let bob: Agent;
-let carol: Agent;
+forEachTest({ sealMessages: true });
 let lab: string;
-
 beforeEach(async () => {
-  ({ mesh, alice, bob, carol } = await threeAgents({ sealMessages: true }));
   lab = await mesh.swarm(alice, bob);
 });
-afterEach(() => mesh.close());
 
 const post = async (to: Agent, message: unknown) => {
   const answer = await to.post("/swarm/message", message);
@@ -38,24 +31,29 @@ const post = async (to: Agent, message: unknown) => {
 const CHANGED = "401 fields of the message were changed after it was sealed";
 const TAKEN = "401 the message is not sealed, as those of its sender are";
 
-/** What alice says to bob with a key that is not hers yet. */
-function saidWith(pair: KeyPair, { swarm_id = lab, seals = false } = {}): MeshMessage {
-  const draft = {
-    message_id: OTHER_ID,
-    swarm_id,
-    recipient: "bob",
-    type: "message",
-    content: "hello",
-  } as const;
-  return signDraft(draft, { agentId: "alice", endpoint: alice.endpoint, pair, seals }, mesh.clock.now());
-}
-
+/** A key that is not alice's yet. */
 const NEXT = keyPairFromSeed(Buffer.alloc(32, 9));
+const saidWithIt = (seals: boolean, swarm_id = lab) => alice.message({ swarm_id }, { pair: NEXT, seals });
 
 function without(message: MeshMessage): unknown {
   const { [SEAL_FIELD]: _seal, ...metadata } = message.metadata ?? {};
   return { ...message, metadata };
 }
+
+it("of keys that seal, those that nobody has any more are forgotten", async () => {
+  const den = await mesh.swarm(alice, bob);
+  for (let round = 0; round < 5; round += 1) {
+    for (const swarmId of [lab, den]) await alice.node.send({ swarmId, content: "sealed" });
+    await alice.node.rotateKey({
+      pair: keyPairFromSeed(Buffer.alloc(32, 20 + round)),
+      install: () => undefined,
+    });
+    await mesh.settle();
+  }
+  expect([...bob.node.core.view.sealingKeys.keys()]).toEqual([alice.node.core.pair.publicKey.text]);
+  const again = await mesh.agent("bob", {}, mesh.crash(bob));
+  expect([...again.node.core.view.sealingKeys.keys()]).toEqual([alice.node.core.pair.publicKey.text]);
+});
 
 describe("8.3: a sealed message", () => {
   it("[ASP-OURS-12] is refused with any field changed, added or taken away, and still taken as it was", async () => {
@@ -120,17 +118,17 @@ describe("8.3: a sealed message", () => {
     expect(await post(again, bare)).toBe(TAKEN);
     expect(await post(again, second)).toBe(200);
 
-    await alice.node.rotateKey(NEXT, () => undefined);
+    await alice.node.rotateKey({ pair: NEXT, install: () => undefined });
     await mesh.settle();
-    expect(await post(again, saidWith(NEXT))).toBe(TAKEN);
-    expect(await post(again, saidWith(NEXT, { seals: true }))).toBe(200);
+    expect(await post(again, saidWithIt(false))).toBe(TAKEN);
+    expect(await post(again, saidWithIt(true))).toBe(200);
   });
 
   it("is asked of the next key, too, when nothing but the announcement of that key was sealed before", async () => {
     // Joining is no message: the rotation is the first that bob hears of alice.
-    await alice.node.rotateKey(NEXT, () => undefined);
+    await alice.node.rotateKey({ pair: NEXT, install: () => undefined });
     await mesh.settle();
-    expect(await post(bob, saidWith(NEXT))).toBe(TAKEN);
+    expect(await post(bob, saidWithIt(false))).toBe(TAKEN);
   });
 
   it("is asked of a key that sealed in another swarm, where the key before it is the one that is known", async () => {
@@ -139,9 +137,9 @@ describe("8.3: a sealed message", () => {
       status: 200,
       body: JSON.stringify({ agent_id: "alice", endpoint: alice.endpoint, public_key: NEXT.publicKey.text }),
     }));
-    expect(await post(bob, saidWith(NEXT, { seals: true }))).toBe(200);
+    expect(await post(bob, saidWithIt(true))).toBe(200);
     await mesh.pass(3_600_000);
-    expect(await post(bob, saidWith(NEXT, { swarm_id: den }))).toBe(TAKEN);
+    expect(await post(bob, saidWithIt(false, den))).toBe(TAKEN);
   });
 
   it("is a plain message for those who do not know of seals", async () => {

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { initMesh, makeDevCertificates } from "../../src/mesh/index.js";
 import { type Folder, folder, type Started, serve } from "../cli/cli.js";
 import { meshCommand } from "./command.js";
-import { eventually, freePort } from "./kit.js";
+import { eventually, freePort, localClient } from "./kit.js";
 
 // Real servers are slow to start on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
@@ -24,23 +24,24 @@ beforeEach(async () => {
     ports.set(agentId, port);
     const directory = join(place.path, agentId);
     initMesh({ directory, agentId, endpoint: `https://localhost:${port}/swarm`, dev: true });
-    // One authority for both: the second is given the first one's.
-    makeDevCertificates(join(place.path, "tls"), Date.now());
   }
+  await makeDevCertificates(tls(), Date.now());
 });
 afterEach(async () => {
   for (const server of running.splice(0)) await server[Symbol.asyncDispose]();
   await place[Symbol.asyncDispose]();
 });
 
+/** One authority for both. */
+const tls = () => join(place.path, "tls");
+
 async function start(agent: string, env: Readonly<Record<string, string>> = {}): Promise<Started> {
-  const tls = join(place.path, "tls");
   const started = await serve(["--data", `./${agent}`, "--mesh-listen", `localhost:${ports.get(agent)}`], {
     cwd: place.path,
     env: {
-      MAILROOM_MESH_CERT: join(tls, "dev.pem"),
-      MAILROOM_MESH_KEY: join(tls, "dev.key"),
-      MAILROOM_MESH_CA: join(tls, "dev-ca.pem"),
+      MAILROOM_MESH_CERT: join(tls(), "dev.pem"),
+      MAILROOM_MESH_KEY: join(tls(), "dev.key"),
+      MAILROOM_MESH_CA: join(tls(), "dev-ca.pem"),
       ...env,
     },
   });
@@ -61,7 +62,8 @@ async function lab(): Promise<void> {
 
 describe("a server in the mesh", () => {
   it("[ASP-OURS-06] 66. shows its inbox and outbox to its admins only, and not on the mesh's listener", async () => {
-    const [, bob] = [await start("alice"), await start("bob")];
+    await start("alice");
+    const bob = await start("bob");
     await lab();
     await ask("alice", "send", "--message", "for your eyes");
     const get = (path: string, token?: string) =>
@@ -78,9 +80,21 @@ describe("a server in the mesh", () => {
       expect((await get(path, "wrong")).status).toBe(401);
       expect((await get(path, bob.facts.admin_token)).status).toBe(200);
     }
+    const stranger = localClient({ tls: { extraCaFile: join(tls(), "dev-ca.pem") } });
+    const onTheMesh = (path: string) => stranger.request(`https://localhost:${ports.get("bob")}${path}`);
+    expect((await onTheMesh("/swarm/health")).status).toBe(200);
+    for (const path of ["/api/inbox", "/api/inbox/count", "/api/outbox"]) {
+      expect((await onTheMesh(path)).status).toBe(404);
+    }
+    await stranger.close();
     // Neither is configured: there is nothing to guess at.
-    const post = (path: string) => fetch(`${bob.url}${path}`, { method: "POST", body: "{}" });
-    expect((await post("/api/wake")).status).toBe(401);
+    const post = (path: string) =>
+      fetch(`${bob.url}${path}`, {
+        method: "POST",
+        body: "{}",
+        headers: { "content-type": "application/json" },
+      });
+    expect((await post("/api/wake")).status).toBe(404);
     expect((await post("/mesh/github")).status).toBe(404);
   });
 
@@ -174,7 +188,6 @@ describe("a server in the mesh", () => {
     // Accepted and not processed: the answer to the sender went out, the task was not begun.
     for (const text of ["one", "two", "three"]) await send(text);
     await eventually(async () => (await ask("alice", "sent", "--count")).delivered >= 3, true);
-    expect(await ask("bob", "messages", "--count")).toMatchObject({ unread: expect.any(Number) });
     await first[Symbol.asyncDispose]();
     expect(await answered()).toEqual([]);
 

@@ -70,7 +70,7 @@ afterAll(async () => {
 });
 
 describe("the walkthrough of docs/mesh.md", () => {
-  const [setUp = "", serve = "", talk = ""] = blocks.map((block) => block);
+  const [setUp = "", serve = "", talk = ""] = blocks;
 
   it("[ASP-INFR-01] works as it stands there", async () => {
     expect(blocks).toHaveLength(3);

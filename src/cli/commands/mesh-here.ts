@@ -5,6 +5,7 @@ import { openSqliteStore } from "../../store/index.js";
 import { CliError } from "../exit.js";
 import { meshIdentity, openMeshNode } from "../server/mesh-node.js";
 import { explained } from "./mesh-errors.js";
+import { takenNames } from "./mesh-names.js";
 
 /** Milliseconds that deliveries get before the command ends; what is left is sent by the next server or command. */
 const PATIENCE = 10_000;
@@ -29,8 +30,15 @@ export async function carryOutHere(
   }
   const store = await openSqliteStore({ directory: data });
   try {
+    const taken = await takenNames({ settings, store, directory: process.cwd(), report });
     const { node, http } = await openMeshNode(
-      { settings, data, store, report: ({ message }) => report(message) },
+      {
+        settings,
+        data,
+        store,
+        report: ({ message }) => report(message),
+        isNameTaken: (name) => taken.has(name),
+      },
       identity,
     );
     try {

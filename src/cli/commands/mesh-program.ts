@@ -78,7 +78,13 @@ function addAgent(place: Place): void {
     "status",
     ({ verbose }) => ({ verbose: verbose === true }),
   );
-  simple(place, add("rotate-key", "a new key, announced with the old one"), "rotate_key");
+  simple(
+    place,
+    add("rotate-key", "a new key, announced with the old one").option("-y, --yes", "do not ask"),
+    "rotate_key",
+    undefined,
+    "Change the key? Peers whose software does not know changes of keys will refuse this agent",
+  );
   add("export", "the membership state, as the protocol has it")
     .option("-o, --output <file>", "where to (default: standard output)")
     .action(async (options) => done(await (await load()).exportState(options, terminal)));
@@ -182,7 +188,8 @@ function addMembers(place: Place): void {
   simple(place, onMember("approve", "let somebody in who asked to join"), "approve", agent);
   simple(place, onMember("reject", "do not let them in"), "reject", agent);
   simple(place, onMember("unban", "let somebody who was kicked join again"), "unban", agent);
-  simple(place, onMember("transfer", "make another member the master"), "transfer", agent);
+  const transfer = onMember("transfer", "make another member the master").option("-y, --yes", "do not ask");
+  simple(place, transfer, "transfer", agent, "Hand the swarm over?");
   const kick = onMember("kick", "remove a member")
     .option("-r, --reason <text>", "why")
     .option("-y, --yes", "do not ask");

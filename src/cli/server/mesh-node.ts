@@ -82,9 +82,11 @@ function meshOptions(mesh: MeshSettings): Partial<MeshOptions> {
     rateLimits: {
       ...DEFAULT_RATE_LIMITS,
       sender: { count: limits.senderPerMinute, window: 60_000 },
+      senderBytes: { count: limits.senderBytesPerMinute, window: 60_000 },
       swarm: { count: limits.swarmPerMinute, window: 60_000 },
       join: { count: limits.joinsPerHour, window: 3_600_000 },
     },
+    ...(mesh.retentionDays > 0 && { retention: mesh.retentionDays * 86_400_000 }),
     ...(Object.keys(metadata).length > 0 && { metadata }),
   };
 }

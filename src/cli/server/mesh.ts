@@ -5,21 +5,22 @@ import { isLoopback } from "../../config/index.js";
 import type { Action } from "../../engine/agent.js";
 import type { Carrier } from "../../engine/carrier.js";
 import type { Runtime } from "../../engine/runtime/index.js";
-import { OUR_ADMINS, PUBLIC, type RawRoute } from "../../http/index.js";
+import type { RawRoute } from "../../http/index.js";
 import { systemClock } from "../../library/clock.js";
 import {
-  addressBehind,
+  BodyMemory,
   commandWaker,
   createLocalHandler,
   createMeshHandler,
   InboundBridge,
   type KeptIdentity,
   type Listener,
-  LOCAL_ROUTES,
+  type LocalOptions,
   listen,
   MeshCarrier,
   MeshError,
   type MeshNode,
+  type MeshRowWrite,
   meshActions,
   type WakeNote,
   WakeTrigger,
@@ -29,6 +30,7 @@ import {
 import { createGuard, createHttpClient, type HttpClient } from "../../net/index.js";
 import { CliError, EXIT } from "../exit.js";
 import { type MeshParts, openMeshNode } from "./mesh-node.js";
+import { localRoutes } from "./mesh-routes.js";
 
 /** The actions of the mesh for swarm files; they come to life with the node. */
 export class MeshActions {
@@ -87,10 +89,10 @@ export class ServedMesh {
   }
 
   /** Inbox, outbox, wake and GitHub, for the main listener (decisions G4, G7). */
-  routes(): RawRoute[] {
+  routes(): readonly RawRoute[] {
     const { store, settings } = this.#parts;
     const { wake, github } = settings.mesh;
-    const handle = createLocalHandler({
+    const options: LocalOptions = {
       node: this.node,
       reads: store.mesh,
       ...(wake.secret !== undefined && {
@@ -100,13 +102,11 @@ export class ServedMesh {
         github.swarm !== undefined && {
           github: { secret: github.secret, swarm: github.swarm, to: github.to },
         }),
+    };
+    return localRoutes(createLocalHandler(options), (path) => {
+      if (path === "/api/wake") return options.wake !== undefined;
+      return path !== "/mesh/github" || options.github !== undefined;
     });
-    return LOCAL_ROUTES.map(({ method, path, access }) => ({
-      method,
-      path,
-      access: access === "operator" ? OUR_ADMINS : PUBLIC,
-      handle,
-    }));
   }
 
   /** To be called when the runtime has taken up its tasks. */
@@ -114,11 +114,13 @@ export class ServedMesh {
     const { settings, store } = this.#parts;
     const { bridge, limits } = settings.mesh;
     if (bridge.enabled) {
+      await settleWhatWasRead(store);
       this.#bridge = new InboundBridge({
         node: this.node,
         runtime,
         store,
         tasksPerHour: limits.tasksPerHour,
+        messagesPerHour: limits.messagesPerHour,
         context: {
           messages: bridge.contextMessages,
           ...(bridge.contextTime > 0 && { minutes: bridge.contextTime / 60_000 }),
@@ -169,11 +171,16 @@ export class ServedMesh {
         },
       );
     }
-    const handle = createMeshHandler(this.node);
+    const { connections, connectionsPerAddress, bodyMemory } = mesh.limits;
     this.#listener = await listen({
-      handle: (request) => handle({ ...request, address: addressBehind(mesh.proxies, request) }),
+      handle: createMeshHandler(this.node),
       host,
       port,
+      proxies: mesh.proxies,
+      maxConnections: connections,
+      maxConnectionsPerAddress: connectionsPerAddress,
+      // A quarter for each: nobody alone keeps all others out.
+      bodyMemory: new BodyMemory({ total: bodyMemory, perCaller: bodyMemory / 4 }),
       ...this.#certificate(),
     }).catch((cause: unknown) => {
       const why = cause instanceof Error ? cause.message : String(cause);
@@ -201,6 +208,12 @@ export class ServedMesh {
       });
     }
   }
+}
+
+/** Messages that somebody read or put away while none became tasks do not become tasks now. */
+async function settleWhatWasRead(store: MeshParts["store"]): Promise<void> {
+  const settle: MeshRowWrite = { kind: "mesh.queue.settle", at: systemClock.now() };
+  await store.commit({ appends: [], rows: [settle] });
 }
 
 /** ASP: Wake Trigger, as configured. */
@@ -237,7 +250,7 @@ class Waking {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#webhook?.quiet(), this.#command?.quiet()]);
+    await Promise.all([this.#webhook?.close(), this.#command?.close()]);
     await this.#http.close();
   }
 }

@@ -1,5 +1,5 @@
 import type { Section } from "../declare.js";
-import { anyText, choice, duration, httpUrl, listOf, path, text, truth, whole } from "../kinds.js";
+import { anyText, choice, duration, httpUrl, listOf, path, size, text, truth, whole } from "../kinds.js";
 
 export function meshSettings(mesh: Section) {
   return {
@@ -32,7 +32,7 @@ export function meshSettings(mesh: Section) {
     proxies: mesh.setting("proxies", {
       kind: whole(),
       default: 0,
-      doc: "How many proxies stand before the listener: joins are counted by the address that the outermost saw.",
+      doc: "How many proxies stand before the listener: callers are told apart by the address that the outermost saw.",
     }),
     endpoint: mesh.optional("endpoint", {
       kind: httpUrl,
@@ -65,6 +65,11 @@ export function meshSettings(mesh: Section) {
       default: "if_reachable",
       doc: "Whether a joiner's endpoint must answer with the key it asks to join with.",
     }),
+    retentionDays: mesh.setting("retention_days", {
+      kind: whole(),
+      default: 0,
+      doc: "Messages that nobody waits for are removed after so many days, both ways (see mesh.md); 0 keeps them for ever.",
+    }),
     limits: mesh.section("limits", "What peers may do.", meshLimits),
     bridge: mesh.section("bridge", "Messages of peers as tasks of the swarm.", bridgeSettings),
     wake: mesh.section("wake", "Who is told that a message came.", wakeSettings),
@@ -72,14 +77,39 @@ export function meshSettings(mesh: Section) {
   };
 }
 
+/** What the mesh takes in one piece: see `LIMITS.bodyBytes` there. */
+const LARGEST_MESSAGE = 2 * 1024 * 1024;
+
 function meshLimits(limits: Section) {
   const limit = (name: string, standard: number, doc: string) =>
     limits.setting(name, { kind: whole({ min: 1 }), default: standard, doc });
   return {
     senderPerMinute: limit("sender_per_minute", 60, "Messages of one sender in a minute."),
+    senderBytesPerMinute: limits.setting("sender_bytes_per_minute", {
+      // A message that never fits would be tried again and again.
+      kind: size({ min: LARGEST_MESSAGE }),
+      default: 8 * 1024 * 1024,
+      doc: "How large they may be together; at least 2mb, which a single message may have.",
+    }),
     swarmPerMinute: limit("swarm_per_minute", 100, "Messages of one swarm in a minute."),
-    joinsPerHour: limit("joins_per_hour", 10, "Joins of one address in an hour."),
+    joinsPerHour: limit("joins_per_hour", 10, "Joins of one address in an hour; of IPv6, of one /64."),
     tasksPerHour: limit("tasks_per_hour", 20, "Tasks that one peer may open in an hour."),
+    messagesPerHour: limit(
+      "messages_per_hour",
+      60,
+      "Further messages of one peer in an hour to one task that it has here, or in reply to one message of ours.",
+    ),
+    connections: limit("connections", 1_000, "Connections to the mesh's listener at once."),
+    connectionsPerAddress: limit(
+      "connections_per_address",
+      64,
+      "Of them, those of one address (of IPv6, of one /64). Not counted behind `proxies`.",
+    ),
+    bodyMemory: limits.setting("body_memory", {
+      kind: size({ min: 4 * LARGEST_MESSAGE }),
+      default: 64 * 1024 * 1024,
+      doc: "Memory for messages that are being received; one address has a quarter of it. Who finds no room is told to come back (503).",
+    }),
   };
 }
 

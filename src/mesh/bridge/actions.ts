@@ -5,6 +5,7 @@ import type { HttpClient } from "../../net/index.js";
 import { MeshError } from "../errors.js";
 import type { MeshNode } from "../node.js";
 import { derivedUuid } from "../sending.js";
+import { writeOrigin } from "./origin.js";
 
 export interface MeshActionsOptions {
   /** Asked for at each use: a swarm file is read before there is a node. */
@@ -30,9 +31,16 @@ export function meshActions({ node, github }: MeshActionsOptions): readonly Acti
       }),
       idempotent: true,
       // The id follows from the call, so that a repeated call is the same message.
-      run: async ({ swarm, to, content }, { callId, task }) => {
-        const messageId = derivedUuid(`action/${task.key}/${callId}`);
-        const { recipients } = await node().send({ swarmId: swarmOf(swarm).id, to, content, messageId });
+      run: async ({ swarm, to, content }, context) => {
+        const messageId = derivedUuid(`action/${context.task.key}/${context.callId}`);
+        const origin = originOf(context, messageId, `Message to ${to}`);
+        const { recipients } = await node().send({
+          swarmId: swarmOf(swarm).id,
+          to,
+          content,
+          messageId,
+          origin,
+        });
         return `sent to ${recipients.join(", ") || "nobody: there are no other members"}`;
       },
     }),
@@ -66,6 +74,20 @@ export function meshActions({ node, github }: MeshActionsOptions): readonly Acti
     }),
   ];
   return github === undefined ? actions : [...actions, createIssue(github)];
+}
+
+/** So that a reply comes back to the agent that has sent the message, in the task in which it did. */
+function originOf({ agent, instance, task }: ActionContext, requestId: string, subject: string): string {
+  const { id: taskId, owner, contributors } = task;
+  return writeOrigin({
+    taskId,
+    owner,
+    contributors: [...contributors],
+    instance,
+    agent,
+    requestId,
+    subject,
+  });
 }
 
 function createIssue({ http, token }: NonNullable<MeshActionsOptions["github"]>): Action {

@@ -1,4 +1,5 @@
 /** ASP: Swarm Subagent Context. What our agents are told beside the message: data from others, marked as such. */
+import { cutTo } from "../message/check.js";
 import type { MeshNode } from "../node.js";
 import type { MeshReads, QueuedMessage } from "../queue.js";
 import { formatTime } from "../time.js";
@@ -15,7 +16,9 @@ export interface MeshContext {
     readonly id: string;
     readonly name: string;
     readonly master: string;
+    /** Not all of them, if they are many. */
     readonly members: readonly string[];
+    readonly member_count: number;
   };
   readonly recent_messages: readonly {
     readonly from: string;
@@ -24,6 +27,7 @@ export interface MeshContext {
   }[];
   readonly muted_agents: readonly string[];
   readonly muted_swarms: readonly string[];
+  /** These two are counted up to 1,000. */
   readonly unread_count: number;
   readonly pending_count: number;
 }
@@ -39,18 +43,38 @@ export async function contextOf(
   if (swarm === undefined) return undefined;
   const recent = await reads.inbox({ swarmId: swarm.id, limit: Math.min(messages, 100) });
   const since = minutes === undefined ? 0 : node.core.now - minutes * 60_000;
-  const { unread } = await reads.inboxCounts(swarm.id);
-  const pending = await reads.queued("pending", 100);
+  const { id, name, master, members } = swarm;
   return {
-    swarm: { id: swarm.id, name: swarm.name, master: swarm.master, members: [...swarm.members.keys()] },
+    swarm: {
+      id,
+      name,
+      master,
+      members: [...members.keys()].slice(0, MEMBERS),
+      member_count: members.size,
+    },
     recent_messages: recent
       .filter(({ receivedAt, id }) => receivedAt >= since && id !== message.id)
-      .map(({ senderId, receivedAt, content }) => ({ from: senderId, at: formatTime(receivedAt), content })),
+      .map(({ senderId, receivedAt, content }) => ({
+        from: senderId,
+        at: formatTime(receivedAt),
+        content: briefly(content),
+      })),
     muted_agents: [...view.mutedAgents.keys()],
     muted_swarms: [...view.mutedSwarms.keys()],
-    unread_count: unread,
-    pending_count: pending.length,
+    unread_count: await reads.unreadCount(swarm.id, COUNTED),
+    pending_count: await reads.queuedCount("pending", COUNTED),
   };
+}
+
+/** Long messages of one peer, or a crowd that a master names, must not make every task of all others long, and dear. */
+const EXCERPT = 2_000;
+const MEMBERS = 50;
+/** Nobody does anything else for a higher number, and each message would cost as much as there are before it. */
+const COUNTED = 1_000;
+
+function briefly(content: string): string {
+  const excerpt = cutTo(content, EXCERPT);
+  return excerpt === content ? content : `${excerpt}…`;
 }
 
 /** The body of the task's message. Everything in it is escaped again on its way to a model. */

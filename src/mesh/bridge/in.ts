@@ -1,11 +1,12 @@
 /**
- * Decisions G2. A message of a peer becomes a task of our swarm, one task per thread, and the finish message goes
- * back once. Every step is committed with the mark that says it was done, so a crash repeats nothing.
+ * Decisions G2. A message of a peer becomes a task of our swarm, one task per thread, and a reply goes to the agent that
+ * is waiting for it. Every step is committed with the mark that says it was done, so a crash repeats nothing.
  */
-import { RowConflictError, type Store, type TaskIndex } from "../../engine/ports.js";
-import { type Outcome, outcomeOf, type Runtime, RuntimeError } from "../../engine/runtime/index.js";
+import { type InstanceId, RowConflictError, type Store, type TaskIndex } from "../../engine/ports.js";
+import { type Runtime, RuntimeError, type RuntimeErrorCode } from "../../engine/runtime/index.js";
 import { createAgentAddress } from "../../mail/address.js";
 import { buildResponse } from "../../mail/build.js";
+import { backoffDelay } from "../../net/index.js";
 import { RateLimiter } from "../limits.js";
 import { isMuted } from "../membership/admit.js";
 import type { MeshNode } from "../node.js";
@@ -13,8 +14,10 @@ import type { MeshReads, QueuedMessage } from "../queue.js";
 import { derivedUuid } from "../sending.js";
 import { formatTime, parseTime } from "../time.js";
 import type { QueueMark } from "../writes.js";
+import { Answers } from "./answers.js";
 import { type ContextOptions, contextOf, renderBody } from "./context.js";
 import { readOrigin } from "./origin.js";
+import { PAUSES } from "./pauses.js";
 
 export interface InboundOptions {
   readonly node: MeshNode;
@@ -25,38 +28,69 @@ export interface InboundOptions {
   readonly context?: ContextOptions;
   /** Tasks that one peer may open in an hour. Default 20. */
   readonly tasksPerHour?: number;
+  /** Further messages of one peer in an hour: to one task that it has here, or in reply to one of ours. Default 60. */
+  readonly messagesPerHour?: number;
 }
 
 const PAGE = 50;
+const HOUR = 3_600_000;
+
+/** What the runtime says when it cannot now. All else that it refuses it would refuse again. */
+const LATER: ReadonlySet<RuntimeErrorCode> = new Set<RuntimeErrorCode>([
+  "overloaded",
+  "mailbox_full",
+  "store_failure",
+  "closed",
+]);
 
 export class InboundBridge {
   readonly #options: InboundOptions;
   readonly #opened: RateLimiter;
+  readonly #further: RateLimiter;
   readonly #stop = new AbortController();
-  readonly #watching = new Map<string, Promise<void>>();
+  readonly #answers: Answers;
   #unsubscribe: (() => void) | undefined;
   #pumping: Promise<void> | undefined;
   #again = false;
+  /** The last message that was looked at: what is before it was taken, or put off. */
+  #seen: string | undefined;
+  /** Where a message was put off, later ones wait as well, so that none overtakes another. */
+  readonly #held = new Set<string>();
+  #failures = 0;
+  #isLate = false;
+  #startOver = false;
+  #cancelRetry: (() => void) | undefined;
 
   constructor(options: InboundOptions) {
+    const { node, runtime, store, tasksPerHour = 20, messagesPerHour = 60 } = options;
     this.#options = options;
-    this.#opened = new RateLimiter({ count: options.tasksPerHour ?? 20, window: 3_600_000 });
+    this.#opened = new RateLimiter({ count: tasksPerHour, window: HOUR });
+    this.#further = new RateLimiter({ count: messagesPerHour, window: HOUR });
+    const { signal } = this.#stop;
+    this.#answers = new Answers({ node, runtime, store, signal, onEnded: () => this.#retrySoon() });
   }
 
   /** Takes up what was queued before, also by an earlier process, and from then on what comes. */
   async start(): Promise<void> {
     this.#unsubscribe = this.#options.node.onMessage(() => this.#pump());
-    for (const message of await this.#options.store.mesh.queued("processing", 10_000)) this.#watch(message);
+    let last: string | undefined;
+    for (;;) {
+      const page = await this.#options.store.mesh.queued("processing", PAGE, last);
+      for (const message of page) this.#answers.watch(message);
+      if (page.length < PAGE) break;
+      last = page.at(-1)?.id;
+    }
     this.#pump();
   }
 
   async stop(): Promise<void> {
     this.#unsubscribe?.();
+    this.#cancelRetry?.();
     this.#stop.abort();
-    await Promise.allSettled([this.#pumping, ...this.#watching.values()]);
+    await Promise.all([this.#pumping, this.#answers.stopped()]);
   }
 
-  /** Resolves when nothing waits to be taken up. */
+  /** Resolves when nothing waits to be taken up but what was put off. */
   async quiet(): Promise<void> {
     while (this.#pumping !== undefined) await this.#pumping;
   }
@@ -76,19 +110,66 @@ export class InboundBridge {
   }
 
   async #takeAll(): Promise<void> {
-    for (;;) {
-      const waiting = await this.#options.store.mesh.queued("pending", PAGE);
-      for (const message of waiting) {
-        try {
-          await this.#take(message);
-        } catch (cause) {
-          if (this.#stop.signal.aborted) return;
-          // When not even that can be noted, the store is in trouble: what waits is taken up with the next message.
-          if (!(await this.#fail(message, cause))) return;
-        }
-      }
-      if (waiting.length < PAGE) return;
+    if (this.#startOver) {
+      this.#startOver = false;
+      this.#seen = undefined;
+      this.#held.clear();
     }
+    try {
+      for (;;) {
+        const page = await this.#options.store.mesh.queued("pending", PAGE, this.#seen);
+        for (const message of page) {
+          await this.#takeOrPutOff(message);
+          if (this.#stop.signal.aborted) return;
+          this.#seen = message.id;
+        }
+        if (page.length < PAGE) break;
+      }
+    } catch (cause) {
+      this.#putOff(cause);
+    }
+    if (this.#cancelRetry !== undefined || this.#startOver) return;
+    this.#isLate = false;
+    this.#failures = 0;
+  }
+
+  async #takeOrPutOff(message: QueuedMessage): Promise<void> {
+    try {
+      await this.#take(message).catch((cause: unknown) => {
+        if (!isFinal(cause)) throw cause;
+        return this.#fail(message, cause);
+      });
+    } catch (cause) {
+      if (isForLater(cause)) this.#putOff(cause);
+    }
+  }
+
+  /** What is left waits for the clock, and with it what came after it at the same place. */
+  #putOff(cause: unknown): void {
+    if (this.#cancelRetry !== undefined || this.#stop.signal.aborted) return;
+    const { report } = this.#options.node.core.parts;
+    const message = `messages of peers wait until they can become tasks: ${String(cause)}`;
+    if (!this.#isLate) report({ code: "mesh_bridge_late", message, cause });
+    this.#isLate = true;
+    this.#failures += 1;
+    this.#retryLater();
+  }
+
+  #retryLater(): void {
+    const { clock, random = Math.random } = this.#options.node.core.parts;
+    this.#cancelRetry = clock.after(backoffDelay(PAUSES, this.#failures, random), () => {
+      this.#cancelRetry = undefined;
+      this.#startOver = true;
+      this.#pump();
+    });
+  }
+
+  /** A task has ended, so there may be room: the long pauses are over. Many that end are still one try. */
+  #retrySoon(): void {
+    if (this.#cancelRetry === undefined || this.#failures <= 1) return;
+    this.#cancelRetry();
+    this.#failures = 1;
+    this.#retryLater();
   }
 
   async #take(message: QueuedMessage): Promise<void> {
@@ -110,6 +191,10 @@ export class InboundBridge {
     const origin = readOrigin(originText);
     const swarm = node.core.view.swarms.get(message.swarmId);
     if (origin === undefined || swarm === undefined) return this.#mark(message, "completed");
+    const question = `reply/${peerOf(message)}/${message.inReplyTo}`;
+    if (!this.#further.look(question, node.core.now).allowed) {
+      return this.#leaveInInbox(message, "has replied to one message as often as it may in an hour");
+    }
     const mail = buildResponse({
       id: derivedUuid(`mesh/${message.id}`),
       timestamp: formatTime(message.receivedAt),
@@ -133,74 +218,42 @@ export class InboundBridge {
         resumes: false,
         rows: [this.#markRow(message, "completed")],
       });
+      this.#further.take(question, node.core.now);
     } catch (error) {
       // The task has ended or is gone: the message is kept and shown, nothing more.
-      if (!(error instanceof RuntimeError)) throw error;
+      if (!isFinal(error)) throw error;
       await this.#mark(message, "completed");
     }
   }
 
   async #open(message: QueuedMessage): Promise<void> {
     const { node, runtime, store, entrypoint, context = { messages: 10 } } = this.#options;
-    const peer = `${message.swarmId}/${message.senderId}`;
-    if (!this.#opened.take(peer, node.core.now).allowed) {
-      node.core.parts.report({
-        code: "mesh_bridge_limit",
-        message: `${message.senderId} has opened as many tasks as it may in an hour: message ${message.messageId} is kept in the inbox`,
-      });
-      return this.#mark(message, "completed");
+    const peer = peerOf(message);
+    const instance: InstanceId = { role: "user", id: `mesh/${peer}` };
+    const taskId = message.threadId ?? message.messageId;
+    const isKnown = (await store.tasks.find(instance, taskId)) !== undefined;
+    const place = isKnown ? `thread/${peer}/${taskId}` : peer;
+    if (this.#held.has(place)) return;
+    const limiter = isKnown ? this.#further : this.#opened;
+    if (!limiter.look(place, node.core.now).allowed) {
+      const what = isKnown ? "written to one task as often" : "opened as many tasks";
+      return this.#leaveInInbox(message, `has ${what} as it may in an hour`);
     }
-    const body = renderBody(message, await contextOf(node, store.mesh, message, context));
-    const posted = await runtime.post(
-      { role: "user", id: `mesh/${peer}` },
-      {
-        taskId: message.threadId ?? message.messageId,
+    try {
+      const posted = await runtime.post(instance, {
+        taskId,
         subject: `Message from ${message.senderId}`,
-        body,
+        body: renderBody(message, await contextOf(node, store.mesh, message, context)),
         ...(entrypoint !== undefined && { entrypoint }),
         rows: (at) => [{ ...this.#markRow(message, "processing"), taskKey: `${at.key}#${at.number}` }],
-      },
-    );
-    this.#watch({ ...message, taskKey: `${posted.key}#${posted.number}` });
-  }
-
-  /** Waits for the end of the round that the message began; after a restart it is found in the journal. */
-  #watch(message: QueuedMessage): void {
-    if (this.#watching.has(message.id)) return;
-    const watched = this.#sendBack(message)
-      .catch((cause: unknown) => {
-        if (this.#stop.signal.aborted) return;
-        const text = `the answer to ${message.messageId} could not be sent`;
-        this.#options.node.core.parts.report({ code: "mesh_bridge_failed", message: text, cause });
-      })
-      .finally(() => this.#watching.delete(message.id));
-    this.#watching.set(message.id, watched);
-  }
-
-  async #sendBack(message: QueuedMessage): Promise<void> {
-    const { node, store } = this.#options;
-    const outcome = await this.#outcomeOf(message);
-    if (outcome === undefined) return;
-    const text = answerText(outcome);
-    const reply = node.replyRows(message, text, derivedUuid(`reply/${node.id}/${message.id}`)) ?? [];
-    const done = this.#markRow(message, "completed", ["processing"]);
-    try {
-      await store.commit({ appends: [], rows: [done, ...reply] });
-      node.wake();
+      });
+      limiter.take(place, node.core.now);
+      this.#failures = 0;
+      this.#answers.watch({ ...message, taskKey: `${posted.key}#${posted.number}` });
     } catch (error) {
-      if (!(error instanceof RowConflictError)) throw error;
+      if (isForLater(error)) this.#held.add(place);
+      throw error;
     }
-  }
-
-  async #outcomeOf({ taskKey = "" }: QueuedMessage): Promise<Outcome | undefined> {
-    const [key = "", number = "0"] = taskKey.split("#");
-    const { runtime } = this.#options;
-    for await (const { entry } of runtime.follow(key, { after: Number(number), signal: this.#stop.signal })) {
-      const outcome = outcomeOf(entry);
-      // A pause is not the end: somebody here has to be asked first.
-      if (outcome !== undefined && outcome.status !== "paused") return outcome;
-    }
-    return undefined;
   }
 
   #isExpired({ envelope }: QueuedMessage): boolean {
@@ -209,33 +262,39 @@ export class InboundBridge {
     return at !== undefined && at <= this.#options.node.core.now;
   }
 
-  #markRow(
-    { id }: QueuedMessage,
-    status: QueueMark["status"],
-    from: QueueMark["from"] = ["pending"],
-  ): QueueMark {
-    return { kind: "mesh.queue.mark", id, from, status, at: this.#options.node.core.now };
+  async #leaveInInbox(message: QueuedMessage, why: string): Promise<void> {
+    this.#options.node.core.parts.report({
+      code: "mesh_bridge_limit",
+      message: `${message.senderId} ${why}: message ${message.messageId} is kept in the inbox`,
+    });
+    await this.#mark(message, "completed");
+  }
+
+  #markRow({ id }: QueuedMessage, status: QueueMark["status"]): QueueMark {
+    return { kind: "mesh.queue.mark", id, from: ["pending"], status, at: this.#options.node.core.now };
   }
 
   async #mark(message: QueuedMessage, status: QueueMark["status"]): Promise<void> {
-    try {
-      await this.#options.store.commit({ appends: [], rows: [this.#markRow(message, status)] });
-    } catch (error) {
-      if (!(error instanceof RowConflictError)) throw error;
-    }
+    await this.#options.store.commit({ appends: [], rows: [this.#markRow(message, status)] });
   }
 
-  async #fail(message: QueuedMessage, cause: unknown): Promise<boolean> {
+  async #fail(message: QueuedMessage, cause: unknown): Promise<void> {
     const text = `message ${message.messageId} of ${message.senderId} could not become a task: ${String(cause)}`;
     this.#options.node.core.parts.report({ code: "mesh_bridge_failed", message: text, cause });
-    return this.#mark(message, "failed").then(
-      () => true,
-      () => false,
-    );
+    await this.#mark(message, "failed");
   }
 }
 
-function answerText({ status, message, error }: Outcome): string {
-  if (status === "completed") return message.message.body || "done";
-  return `The task ended as ${status}${error === undefined ? "" : `: ${error.message}`}`;
+function peerOf({ swarmId, senderId }: QueuedMessage): string {
+  return `${swarmId}/${senderId}`;
+}
+
+/** Whether the runtime would refuse it again. */
+function isFinal(error: unknown): boolean {
+  return error instanceof RuntimeError && !LATER.has(error.code);
+}
+
+/** What is no refusal is trouble with the store; but for a mark that does not fit: somebody else has taken the message. */
+function isForLater(error: unknown): boolean {
+  return !isFinal(error) && !(error instanceof RowConflictError);
 }

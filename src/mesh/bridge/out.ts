@@ -5,7 +5,8 @@ import type { RowWrite } from "../../engine/ports.js";
 import { parseAgentAddress } from "../../mail/address.js";
 import { recipientsOf } from "../../mail/render.js";
 import type { Outgoing } from "../core.js";
-import { isUuid } from "../message/check.js";
+import type { Member } from "../membership/types.js";
+import { cutTo, isUuid } from "../message/check.js";
 import type { MeshNode } from "../node.js";
 import type { MeshReads, SentMessage } from "../queue.js";
 import { derivedUuid } from "../sending.js";
@@ -15,6 +16,8 @@ interface Addressed {
   readonly name: string;
   readonly messageId: string;
 }
+
+type Parcel = Outgoing & Pick<Addressed, "messageId">;
 
 export class MeshCarrier implements Carrier {
   readonly #node: MeshNode;
@@ -36,11 +39,7 @@ export class MeshCarrier implements Carrier {
     return addressed(mail).flatMap(({ name, messageId }) => {
       const member = swarm.members.get(name);
       if (member === undefined || name === this.#node.id) return [];
-      return this.#node.core.outgoingRows(swarm.id, {
-        ...outgoing(mail, messageId),
-        recipient: name,
-        to: [member],
-      }).rows;
+      return this.#node.core.outgoingRows(swarm.id, outgoing(mail, messageId, member)).rows;
     });
   }
 
@@ -49,13 +48,27 @@ export class MeshCarrier implements Carrier {
     if (isEndingNotice(mail.message)) return { accepted: true };
     const swarm = this.#node.byAlias(mail.swarm);
     if (swarm === undefined) return refused(`the swarm ${mail.swarm} is not known any more`);
-    const targets = addressed(mail);
-    const unknown = targets.find(({ name }) => !swarm.members.has(name) || name === this.#node.id);
-    if (unknown !== undefined) return refused(`${unknown.name} is not a member of ${mail.swarm}`);
-    this.#node.wake();
-    const ends = await Promise.all(targets.map(({ messageId }) => this.#end(messageId)));
+    const parcels: Parcel[] = [];
+    for (const { name, messageId } of addressed(mail)) {
+      const member = name === this.#node.id ? undefined : swarm.members.get(name);
+      if (member === undefined) return refused(`${name} is not a member of ${mail.swarm}`);
+      parcels.push(outgoing(mail, messageId, member));
+    }
+    const ends = await Promise.all(
+      parcels.map(async (parcel) => {
+        await this.#ensureItIsOnItsWay(swarm.id, parcel);
+        return this.#end(parcel.messageId);
+      }),
+    );
     const failed = ends.find(({ status }) => status === "failed");
     return failed === undefined ? { accepted: true } : refused(failed.error ?? "it was not delivered");
+  }
+
+  /** Who has joined since the mail was committed was nobody then, so there is no row for it yet. */
+  async #ensureItIsOnItsWay(swarmId: string, parcel: Parcel): Promise<void> {
+    const [sent] = await this.#reads.sentById(parcel.messageId);
+    if (sent === undefined) await this.#node.core.commit([], swarmId, [parcel]);
+    else this.#node.wake();
   }
 
   /** What became of a message: known already, or to be waited for. */
@@ -83,18 +96,20 @@ function addressed(mail: OutgoingMail): Addressed[] {
   });
 }
 
-function outgoing(mail: OutgoingMail, messageId: string): Omit<Outgoing, "recipient" | "to"> {
+function outgoing(mail: OutgoingMail, messageId: string, member: Member): Parcel {
   const { message, msg_type, id } = mail.message;
   const { id: taskId, owner, contributors } = mail.task;
   const requestId = "request_id" in message ? message.request_id : id;
   return {
     messageId,
+    recipient: member.agentId,
+    to: [member],
     type: "message",
     // A message of the mesh has no subject, and must not be empty.
     content: message.body === "" ? message.subject : message.body,
     extras: {
       thread_id: isUuid(taskId) ? taskId : derivedUuid(`thread/${mail.task.key}`),
-      metadata: { subject: message.subject.slice(0, 256), msg_type },
+      metadata: { subject: cutTo(message.subject, 256), msg_type },
     },
     origin: writeOrigin({
       taskId,

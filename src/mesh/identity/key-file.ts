@@ -1,6 +1,7 @@
 /** `agent.key`: 32 raw bytes, readable by its owner only from the moment it exists (decisions C7). */
 import { randomBytes, randomUUID } from "node:crypto";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { createFile, isExisting, replaceFile } from "../../files/durable.js";
 import { MeshError } from "../errors.js";
 import { type KeyPair, keyPairFromSeed } from "./keys.js";
@@ -38,14 +39,49 @@ export function readKeyFile(path: string): KeyPair {
   return keyPairFromSeed(bytes);
 }
 
-/** A new key, and what puts it in the place of the old one, which is kept beside it. */
-export function prepareKeyFile(path: string): { readonly pair: KeyPair; readonly install: () => void } {
+export interface NextKey {
+  readonly pair: KeyPair;
+  /** Puts it in the place of the key, which is kept beside it. */
+  install(): void;
+  forget(): void;
+}
+
+/** A new key in a file of its own: should the process die before it is installed, `nextKey` finds it. */
+export function prepareNextKey(path: string): NextKey {
   const seed = randomBytes(32);
+  replaceFile(nextPath(path), seed);
+  return nextOf(path, seed);
+}
+
+/** A key that was prepared, and neither installed nor forgotten. */
+export function nextKey(path: string): NextKey | undefined {
+  return existsSync(nextPath(path)) ? nextOf(path, readFileSync(nextPath(path))) : undefined;
+}
+
+/** The last few keys that were in this place before, the latest first. */
+export function formerKeys(path: string, count = 3): KeyPair[] {
+  const folder = dirname(path);
+  return readdirSync(folder)
+    .filter((name) => name.startsWith(`${basename(path)}.`) && name.endsWith(".old"))
+    .map((name) => join(folder, name))
+    .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)
+    .slice(0, count)
+    .map((file) => readFileSync(file))
+    .filter((seed) => seed.length === 32)
+    .map(keyPairFromSeed);
+}
+
+function nextOf(path: string, seed: Uint8Array): NextKey {
+  const forget = (): void => rmSync(nextPath(path), { force: true });
   return {
     pair: keyPairFromSeed(seed),
     install: () => {
-      writeFileSync(`${path}.${randomUUID()}.old`, readFileSync(path), { mode: 0o600, flag: "wx" });
+      replaceFile(`${path}.${randomUUID()}.old`, readFileSync(path));
       replaceFile(path, seed);
+      forget();
     },
+    forget,
   };
 }
+
+const nextPath = (path: string): string => `${path}.next`;

@@ -12,6 +12,9 @@ export interface InviteInput {
   readonly maxUses?: number;
 }
 
+/** Beyond it the protocol has no spelling of a time. */
+const LAST_TIME = Date.UTC(9999, 11, 31, 23, 59, 59);
+
 /** An invite URL. Members may make one where the swarm's settings allow it. */
 export async function issueInvite(
   core: MeshCore,
@@ -31,6 +34,12 @@ export async function issueInvite(
     if (master === undefined) throw new MeshError("member_not_found", `${swarm.master} is unknown here`);
     const now = core.now;
     const span = lifetime === undefined ? core.parts.options.inviteLifetime : lifetime;
+    if (span !== null && !(now + span <= LAST_TIME)) {
+      throw new MeshError(
+        "invalid_invite",
+        "the invite would be valid beyond the year 9999: make one that never expires",
+      );
+    }
     const claims = {
       swarmId,
       master: swarm.master,

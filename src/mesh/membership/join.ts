@@ -13,6 +13,16 @@ export interface JoinRequest {
   readonly publicKey: string;
   /** The joiner signed the request with this key. Ours: the reference sends nothing of the kind. */
   readonly proven: boolean;
+  /** Only asks who is in, as the member that it is; ours, too. */
+  readonly asksOnly: boolean;
+}
+
+/** Whether a request comes from a member, beyond doubt. What invite it has does not matter then. */
+export function isProvenMember(
+  { agentId, publicKey, proven }: JoinRequest,
+  swarm: Pick<Swarm, "members"> | undefined,
+): boolean {
+  return proven && swarm?.members.get(agentId)?.publicKey === publicKey;
 }
 
 export type JoinDecision =
@@ -40,29 +50,29 @@ export function decideJoin(
   if (swarm.master !== selfId) {
     return refuse("NOT_MASTER", "not_master", "this agent is not the master of the swarm");
   }
+  // An invite of a master or a key that has been replaced is as good as any for who is in already.
+  if (isProvenMember(request, swarm)) return { kind: "member", swarm };
   const forged = checkIssuer(invite, swarm, selfId);
   if (forged !== undefined) return { refusal: forged };
   const ban = [...swarm.bans.values()].find((one) => one.agentId === agentId || one.publicKey === publicKey);
   if (ban !== undefined) return refuse("NOT_AUTHORIZED", "banned", "this agent was removed from the swarm");
-
+  if (request.asksOnly) return refuse("NOT_AUTHORIZED", "not_a_member", "this agent is not in the swarm");
   const stale = checkInviteTime(invite.claims, now);
+  if (stale !== undefined) return { refusal: stale };
   const member = swarm.members.get(agentId);
   if (member !== undefined) {
     // Whoever names a member must have the member's key, or the list of members would be anybody's.
-    if (member.publicKey !== publicKey) {
-      return refuse("NOT_AUTHORIZED", "id_taken", "another agent has this agent_id in the swarm");
-    }
-    if (stale !== undefined && !request.proven) return { refusal: stale };
-    return { kind: "member", swarm };
+    return member.publicKey === publicKey
+      ? { kind: "member", swarm }
+      : refuse("NOT_AUTHORIZED", "id_taken", "another agent has this agent_id in the swarm");
   }
-  if (stale !== undefined) return { refusal: stale };
-
   const pending = swarm.pending.get(agentId);
   if (pending !== undefined && pending.publicKey === publicKey) {
     if (pending.status === "waiting") return { kind: "pending", swarm, writes: [] };
     return refuse("NOT_AUTHORIZED", "join_rejected", "the master rejected this request");
   }
-  if (pending !== undefined) {
+  // Who was rejected holds no name.
+  if (pending?.status === "waiting") {
     return refuse("NOT_AUTHORIZED", "id_taken", "another agent has asked for this agent_id");
   }
   const known = swarm.invites.get(invite.key);

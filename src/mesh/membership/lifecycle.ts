@@ -10,7 +10,9 @@ import { checkEndpoint } from "../message/endpoint.js";
 import type { MeshMessage } from "../message/types.js";
 import { parseCanonicalTime, parseTime } from "../time.js";
 import type { ViewWrite } from "../writes.js";
+import { kickWrites } from "./operations.js";
 import { rotationText } from "./rotation.js";
+import { memberWrites } from "./sync.js";
 import { readSystemContent, type SystemContent } from "./system-content.js";
 import type { Member, Swarm } from "./types.js";
 
@@ -97,22 +99,26 @@ function memberJoined({ message, content, swarm, selfId }: Facts): LifecycleDeci
   if ("reason" in parsed)
     return refuse("INVALID_FORMAT", "bad_member", `the new member's key ${parsed.reason}`);
   const member: Member = { agentId, endpoint, publicKey: parsed.key.text, joinedAt };
-  return {
-    writes: [{ kind: "mesh.member.put", swarmId: swarm.id, member }],
-    event: { action: "member_joined", agentId, initiatedBy: swarm.master },
-  };
+  return { writes: memberWrites(swarm, member), event: joinEvent(agentId, swarm.master) };
 }
 
+export function joinEvent(agentId: string, master: string): LifecycleEvent {
+  return { action: "member_joined", agentId, initiatedBy: master };
+}
+
+/** Who is out is remembered here, too: the next master may be this agent. */
 function memberKicked(facts: Facts): LifecycleDecision {
-  const { content, swarm, selfId, sender } = facts;
+  const { message, content, swarm, selfId, sender } = facts;
   if (content.agentId === undefined) return NOTHING;
   if (content.agentId === selfId) return kicked(facts);
   if (content.agentId === swarm.master) {
     return refuse("NOT_AUTHORIZED", "master_stays", "the master cannot be kicked");
   }
-  if (!swarm.members.has(content.agentId)) return NOTHING;
+  const member = swarm.members.get(content.agentId);
+  if (member === undefined) return NOTHING;
+  const at = parseCanonicalTime(message.timestamp) ?? 0;
   return {
-    writes: [{ kind: "mesh.member.remove", swarmId: swarm.id, agentId: content.agentId }],
+    writes: kickWrites(swarm.id, member, at, content.reason),
     event: event("member_kicked", content.agentId, sender, content.reason),
   };
 }

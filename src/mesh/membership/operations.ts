@@ -120,8 +120,9 @@ export function approveJoin(
 export function rejectJoin(view: MeshView, swarmId: string, selfId: string, agentId: string): Operation {
   const swarm = masteredSwarm(view, swarmId, selfId);
   const pending = swarm.pending.get(agentId);
-  if (pending === undefined)
-    throw new MeshError("member_not_found", `${agentId} has not asked to join ${swarm.name}`);
+  // Rejected once, it has given its use of the invite back.
+  if (pending?.status !== "waiting")
+    throw new MeshError("member_not_found", `${agentId} is not waiting to join ${swarm.name}`);
   return {
     writes: [
       { kind: "mesh.pending.put", pending: { ...pending, status: "rejected" } },
@@ -163,6 +164,20 @@ export function dissolveSwarm(view: MeshView, swarmId: string, selfId: string, r
   };
 }
 
+/** Out, and not to come back before it is unbanned. */
+export function kickWrites(
+  swarmId: string,
+  { agentId, publicKey }: Member,
+  at: number,
+  reason: string | undefined,
+): ViewWrite[] {
+  const ban = { swarmId, agentId, publicKey, at, ...(reason !== undefined && { reason }) };
+  return [
+    { kind: "mesh.member.remove", swarmId, agentId },
+    { kind: "mesh.ban.put", ban },
+  ];
+}
+
 /** Removed first and told afterwards: an agent that does not answer is out all the same. */
 export function kickMember(
   view: MeshView,
@@ -175,10 +190,7 @@ export function kickMember(
   const member = memberOf(swarm, agentId);
   const why = reason === undefined ? {} : { reason };
   return {
-    writes: [
-      { kind: "mesh.member.remove", swarmId, agentId },
-      { kind: "mesh.ban.put", ban: { swarmId, agentId, publicKey: member.publicKey, at: now, ...why } },
-    ],
+    writes: kickWrites(swarmId, member, now, reason),
     announcements: [
       {
         recipient: agentId,

@@ -4,9 +4,16 @@ import type { KeyPair } from "../identity/keys.js";
 import { signFields } from "../signature.js";
 import { formatTime, parseTime } from "../time.js";
 import { checkContent, isUuid } from "./check.js";
-import { type Problem, readAttachments, readMetadata, readReferences } from "./extras.js";
+import { isRecord, type Problem, readAttachments, readMetadata, readReferences } from "./extras.js";
 import { SEAL_FIELD, SEAL_PLACEHOLDER, sealMessage } from "./seal.js";
-import { ASP_VERSION, type MeshMessage, type MessageExtras, type MessageType } from "./types.js";
+import {
+  ASP_VERSION,
+  LIMITS,
+  type MeshMessage,
+  type MessageExtras,
+  type MessageType,
+  PRIORITIES,
+} from "./types.js";
 
 /** A message before it is signed. Kept in the outbox, because the signature may have to be made anew. */
 export interface Draft {
@@ -18,25 +25,53 @@ export interface Draft {
   readonly extras?: MessageExtras;
 }
 
-/** @throws MeshError naming every field that is wrong. */
-export function checkDraft({ content, extras = {} }: Draft): void {
+/** @throws MeshError naming every field that is wrong: what every peer would refuse is not sent to any. */
+export function checkDraft(draft: Draft): void {
+  const { content, extras = {} } = draft;
   const problems: Problem[] = [];
-  const wrong = checkContent(content);
-  if (wrong !== undefined) problems.push({ path: "content", message: wrong });
+  const add = (path: string, message: string | undefined): void => {
+    if (message !== undefined) problems.push({ path, message });
+  };
+  add("content", checkContent(content));
   for (const name of ["in_reply_to", "thread_id"] as const) {
-    const id = extras[name];
-    if (id !== undefined && !isUuid(id)) problems.push({ path: name, message: "must be a UUID" });
+    add(name, checkText(extras[name], isUuid, "must be a UUID"));
   }
-  if (extras.expires_at !== undefined && parseTime(extras.expires_at) === undefined) {
-    problems.push({ path: "expires_at", message: "must be an ISO 8601 time" });
-  }
+  add(
+    "priority",
+    checkText(
+      extras.priority,
+      (word) => PRIORITIES.some((known) => known === word),
+      `must be one of ${PRIORITIES.join(", ")}`,
+    ),
+  );
+  add(
+    "expires_at",
+    checkText(extras.expires_at, (time) => parseTime(time) !== undefined, "must be an ISO 8601 time"),
+  );
   readReferences(extras.references, "sending", problems);
   readAttachments(extras.attachments, problems);
+  const { metadata } = extras;
   // With room for what is added when it is signed.
-  readMetadata({ ...extras.metadata, [SEAL_FIELD]: SEAL_PLACEHOLDER }, problems);
+  readMetadata(isRecord(metadata) ? { ...metadata, [SEAL_FIELD]: SEAL_PLACEHOLDER } : metadata, problems);
+  if (problems.length === 0 && sizeOf(draft) > LIMITS.bodyBytes) {
+    add("", `is longer than ${LIMITS.bodyBytes} bytes with everything that it carries`);
+  }
   if (problems.length === 0) return;
-  const list = problems.map(({ path, message }) => `${path} ${message}`).join("; ");
+  const list = problems.map(({ path, message }) => `${path} ${message}`.trim()).join("; ");
   throw new MeshError("invalid_message", `the message cannot be sent: ${list}`, { details: { problems } });
+}
+
+/** Extras may come from outside, where types promise nothing. */
+function checkText(value: unknown, holds: (text: string) => boolean, otherwise: string): string | undefined {
+  return value === undefined || (typeof value === "string" && holds(value)) ? undefined : otherwise;
+}
+
+/** Of the sender, whoever that is, and of what signing adds. */
+const ENVELOPE_BYTES = 4_096;
+
+/** How long it will be on the wire, at most. */
+function sizeOf({ content, extras }: Draft): number {
+  return ENVELOPE_BYTES + Buffer.byteLength(JSON.stringify({ content, extras }));
 }
 
 export interface Signer {

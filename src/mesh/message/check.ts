@@ -41,6 +41,15 @@ export function tooLong(text: string, limit: number): boolean {
   return count > limit;
 }
 
+/** The beginning of a text, by code points: half a character has no spelling in UTF-8. */
+export function cutTo(text: string, limit: number): string {
+  return tooLong(text, limit)
+    ? Array.from(text.slice(0, 2 * limit))
+        .slice(0, limit)
+        .join("")
+    : text;
+}
+
 export type CheckedMessage = { readonly message: MeshMessage } | { readonly problems: readonly Problem[] };
 
 export function checkMessage(value: unknown): CheckedMessage {

@@ -49,6 +49,8 @@ export const AGENT_OPERATIONS = {
     status: "rotated",
     agent_id: node.id,
     public_key: await rotateKeyFile(directory, node),
+    // Whoever seals is a Mailroom and knows what a new key is; of these nobody can tell.
+    may_refuse_it: membersThatNeverSealed(node),
   })),
   export: operation(z.object({}), ({ node }) => node.exportState()),
   import: operation(
@@ -86,6 +88,14 @@ export const AGENT_OPERATIONS = {
     },
   ),
 } satisfies Record<string, Operation>;
+
+function membersThatNeverSealed({ id, swarms, core }: OperatorParts["node"]): string[] {
+  const others = swarms
+    .flatMap(({ members }) => [...members.values()])
+    .filter(({ agentId }) => agentId !== id);
+  const unsealed = others.filter(({ publicKey }) => !core.view.sealingKeys.has(publicKey));
+  return [...new Set(unsealed.map(({ agentId }) => agentId))].sort();
+}
 
 /** How a swarm is doing: who leads it, what waits to be decided, read and delivered. */
 async function swarmStatus(

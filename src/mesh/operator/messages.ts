@@ -3,8 +3,15 @@ import { z } from "zod";
 import { MeshError } from "../errors.js";
 import { BROADCAST } from "../identity/agent-id.js";
 import { carriedBriefly } from "../message/carried.js";
+import { isUuid } from "../message/check.js";
 import type { MessageExtras } from "../message/types.js";
-import { BOX_STATUSES, type BoxStatus, type QueuedMessage, type SentMessage } from "../queue.js";
+import {
+  BOX_STATUSES,
+  type BoxStatus,
+  messageNamed,
+  type QueuedMessage,
+  type SentMessage,
+} from "../queue.js";
 import { replyExtras } from "../sending.js";
 import { formatTime } from "../time.js";
 import type { MeshRowWrite } from "../writes.js";
@@ -16,8 +23,15 @@ const OPEN_BOXES: readonly BoxStatus[] = ["unread", "read", "archived"];
 /** In one go of `archive_all`; it is repeated until none is left. */
 const PAGE = 100;
 
-/** The fields of the protocol; what is wrong with one of them is said by the message's own check. */
-const Extras = z.looseObject({}).transform((given): MessageExtras => ({ ...given }));
+/** Senders choose them, and what was imported has those of other software. */
+const messageId = z.string().min(1);
+
+/** The fields of the protocol, null being absent; what is wrong with one is said by the message's own check. */
+const Extras = z
+  .looseObject({})
+  .transform(
+    (given): MessageExtras => Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)),
+  );
 
 export const MESSAGE_OPERATIONS = {
   send: operation(
@@ -26,22 +40,31 @@ export const MESSAGE_OPERATIONS = {
       to: z.string().optional(),
       message: z.string(),
       type: z.enum(["message", "notification"]).default("message"),
-      reply_to: z.uuid().optional(),
+      reply_to: messageId.optional(),
       extras: Extras.optional(),
     }),
     async ({ node, reads }, args) => {
       const original = args.reply_to === undefined ? undefined : await found(reads, args.reply_to);
       const swarmId = original?.swarmId ?? swarmNamed(node, args.swarm).id;
       const to = args.to ?? original?.senderId ?? BROADCAST;
-      const replying = original === undefined ? {} : replyExtras(original);
-      const { messageId, recipients } = await node.send({
+      // The protocol cannot name a message by an id of other software: such a reply just goes to its sender.
+      const replying = original !== undefined && isUuid(original.messageId) ? replyExtras(original) : {};
+      const sent = await node.send({
         swarmId,
         to,
         content: args.message,
         type: args.type,
         extras: { ...replying, ...args.extras },
       });
-      return { status: "sent", message_id: messageId, swarm_id: swarmId, recipient: to, recipients };
+      const { recipients, leftOut } = sent;
+      return {
+        status: "sent",
+        message_id: sent.messageId,
+        swarm_id: swarmId,
+        recipient: to,
+        recipients,
+        ...(leftOut !== undefined && { left_out: leftOut }),
+      };
     },
   ),
   messages: operation(
@@ -66,12 +89,12 @@ export const MESSAGE_OPERATIONS = {
     const counts = await reads.inboxCounts(swarmIdOf(node, args.swarm));
     return { ...counts, total: Object.values(counts).reduce((sum, one) => sum + one, 0) };
   }),
-  archive: operation(z.object({ message_id: z.uuid() }), async ({ node, reads }, args) => {
+  archive: operation(z.object({ message_id: messageId }), async ({ node, reads }, args) => {
     const message = await found(reads, args.message_id);
     await mark(node, [message], "archived", ["unread", "read"]);
     return { status: "archived", message_id: message.messageId };
   }),
-  delete: operation(z.object({ message_id: z.uuid() }), async ({ node, reads }, args) => {
+  delete: operation(z.object({ message_id: messageId }), async ({ node, reads }, args) => {
     const message = await found(reads, args.message_id);
     await mark(node, [message], "deleted", OPEN_BOXES);
     return { status: "deleted", message_id: message.messageId };
@@ -108,10 +131,10 @@ function swarmIdOf(node: OperatorParts["node"], wanted: string | undefined): str
   return wanted === undefined ? undefined : swarmNamed(node, wanted).id;
 }
 
-async function found(reads: OperatorParts["reads"], messageId: string): Promise<QueuedMessage> {
-  const message = await reads.byMessageId(messageId.toLowerCase());
+async function found(reads: OperatorParts["reads"], id: string): Promise<QueuedMessage> {
+  const message = await messageNamed(reads, id);
   if (message === undefined)
-    throw new MeshError("message_not_found", `there is no message ${messageId} in the inbox`);
+    throw new MeshError("message_not_found", `there is no message ${id} in the inbox`);
   return message;
 }
 

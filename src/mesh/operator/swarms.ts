@@ -79,7 +79,13 @@ export const SWARM_OPERATIONS = {
   approve: onMember("approved", (node, id, agentId) => node.approve(id, agentId)),
   reject: onMember("rejected", (node, id, agentId) => node.reject(id, agentId)),
   kick: onMember("kicked", (node, id, agentId, why) => node.kick(id, agentId, why)),
-  unban: onMember("unbanned", (node, id, agentId) => node.unban(id, agentId)),
+  unban: onMember("unbanned", async (node, id, agentId) => {
+    const { master, bans, name } = node.swarm(id);
+    // Only the master knows who is banned; anybody else is told to ask it.
+    if (master === node.id && !bans.has(agentId))
+      throw new MeshError("member_not_found", `${agentId} is not banned from ${name}`);
+    await node.unban(id, agentId);
+  }),
   transfer: onMember("offered", (node, id, agentId) => node.transfer(id, agentId)),
   leave: operation(z.object({ swarm }), async ({ node }, args) => {
     const left = swarmNamed(node, args.swarm);

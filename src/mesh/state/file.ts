@@ -4,7 +4,9 @@ import { MeshError } from "../errors.js";
 import { checkAgentId } from "../identity/agent-id.js";
 import { parsePublicKey } from "../identity/keys.js";
 import type { MeshView } from "../membership/types.js";
+import { isUuid, tooLong } from "../message/check.js";
 import { checkEndpoint } from "../message/endpoint.js";
+import { LIMITS } from "../message/types.js";
 import { formatTime, parseTime } from "../time.js";
 
 export const SCHEMA_VERSION = "1.0.0";
@@ -31,11 +33,22 @@ const Time = z.string().transform((text, context) => {
   context.addIssue({ code: "custom", message: "must be an ISO 8601 time" });
   return z.NEVER;
 });
-const SwarmId = z.uuid().transform((id) => id.toLowerCase());
+/** Of any version: the protocol asks for the form alone. */
+const SwarmId = z
+  .string()
+  .refine(isUuid, "must be a UUID")
+  .transform((id) => id.toLowerCase());
+const Name = z
+  .string()
+  .min(1)
+  .refine(
+    (name) => !tooLong(name, LIMITS.nameCharacters),
+    `must not be longer than ${LIMITS.nameCharacters} characters`,
+  );
 
 const Swarm = z.object({
   swarm_id: SwarmId,
-  name: z.string().min(1).max(256),
+  name: Name,
   master: AgentId,
   members: z
     .array(z.object({ agent_id: AgentId, endpoint: Endpoint, public_key: Key, joined_at: Time }))
@@ -161,7 +174,8 @@ export function writeStateFile({
     ...(exportedAt !== undefined && { exported_at: formatTime(exportedAt) }),
     swarms: Object.fromEntries(swarms),
     muted_swarms: [...view.mutedSwarms.keys()],
-    muted_agents: [...view.mutedAgents.keys()],
+    // A mute from before ids were checked may name nobody: then there is nobody to tell of, and no reader would take it.
+    muted_agents: [...view.mutedAgents.keys()].filter((id) => checkAgentId(id) === undefined),
     public_keys: Object.fromEntries(keys),
   };
 }

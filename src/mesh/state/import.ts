@@ -8,6 +8,8 @@ import type { StateFile } from "./file.js";
 
 export interface ImportContext {
   readonly view: MeshView;
+  /** This agent as it is now. */
+  readonly self: Member;
   readonly now: number;
   /** A free alias for a swarm that has none here. */
   readonly aliasFor: (name: string, taken: ReadonlySet<string>) => string;
@@ -33,12 +35,13 @@ export function decideImport(
   mode: "merge" | "replace",
   context: ImportContext,
 ): ImportDecision {
-  const { view, now } = context;
+  const { view, now, self } = context;
   const local: MeshView =
     mode === "merge"
       ? view
       : { ...view, swarms: new Map(), mutedAgents: new Map(), mutedSwarms: new Map(), keys: new Map() };
-  const writes: MeshRowWrite[] = mode === "replace" ? [{ kind: "mesh.clear" }] : [];
+  const sparing = Object.values(file.swarms).map(({ swarm_id }) => swarm_id);
+  const writes: MeshRowWrite[] = mode === "replace" ? [{ kind: "mesh.clear", sparing }] : [];
   const conflicts: string[] = [];
   const aliases = new Set([...local.swarms.values()].map(({ alias }) => alias));
 
@@ -65,12 +68,17 @@ export function decideImport(
         `swarm ${swarm.swarm_id}: the file's master is ${swarm.master}, here it is ${known.master}`,
       );
     }
+    const bans = swarm.master === self.agentId ? view.swarms.get(swarm.swarm_id)?.bans : undefined;
     for (const { agent_id, endpoint, public_key, joined_at } of swarm.members) {
       const there = known?.members.get(agent_id);
-      if (there === undefined) {
-        const member: Member = { agentId: agent_id, endpoint, publicKey: public_key, joinedAt: joined_at };
+      if (bans?.has(agent_id) === true) {
+        conflicts.push(`swarm ${swarm.swarm_id}: ${agent_id} was kicked here and stays out`);
+      } else if (there === undefined) {
+        // Of ourselves nobody knows the key and the place better: the file may be from before they changed.
+        const who = agent_id === self.agentId ? self : { agentId: agent_id, endpoint, publicKey: public_key };
+        const member: Member = { ...who, joinedAt: joined_at };
         writes.push({ kind: "mesh.member.put", swarmId: swarm.swarm_id, member });
-      } else if (there.publicKey !== public_key) {
+      } else if (there.publicKey !== public_key && agent_id !== self.agentId) {
         conflicts.push(`swarm ${swarm.swarm_id}: another key of ${agent_id} is known here and was kept`);
       }
     }
@@ -97,7 +105,7 @@ export function decideImport(
     writes.push({ kind: "mesh.key.put", key });
     publicKeys += 1;
   }
-  const messages = importedMessages(file);
+  const messages = importedMessages(file, now);
   writes.push(...messages.map((message): MeshRowWrite => ({ kind: "mesh.queue.put", message })));
   return {
     writes,
@@ -113,8 +121,8 @@ export function decideImport(
   };
 }
 
-/** Old messages are there to be read; none of them wakes anybody. */
-function importedMessages(file: StateFile): QueuedMessage[] {
+/** Old messages are there to be read, for as long as others are from now; none of them wakes anybody. */
+function importedMessages(file: StateFile, now: number): QueuedMessage[] {
   const inbox = (file.inbox ?? []).map((item) => ({ item, box: boxOf(item.status) }));
   // 1.0.0 files of the reference: what was not processed counts as unread.
   const queue = (file.message_queue ?? []).map((item) => ({
@@ -133,6 +141,7 @@ function importedMessages(file: StateFile): QueuedMessage[] {
       content: item.content,
       envelope: item.content,
       receivedAt: item.received_at,
+      processedAt: now,
       status: "completed",
       box,
       ...(item.recipient_id != null && { recipientId: item.recipient_id }),

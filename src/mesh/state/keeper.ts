@@ -51,6 +51,7 @@ export class StateKeeper {
     return core.exclusive(async () => {
       const decision = decideImport(file, mode, {
         view: core.view,
+        self: core.self,
         now: core.now,
         aliasFor: (name, taken) => suggestAlias(name, (alias) => taken.has(alias) || this.#isForeign(alias)),
       });

@@ -9,16 +9,21 @@ import { isRecord } from "../message/extras.js";
 import { ASP_VERSION, LIMITS, MESSAGE_TYPES } from "../message/types.js";
 import type { MeshNode } from "../node.js";
 import { formatTime } from "../time.js";
+import { networkOf } from "./address.js";
 
-export interface MeshRequest {
+/** What is known of a request before its body has come. */
+export interface RequestHead {
   readonly method: string;
   /** Without the query. */
   readonly path: string;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly address: string;
+}
+
+export interface MeshRequest extends RequestHead {
   /** At most `LIMITS.bodyBytes`; the carrier cuts longer ones off. */
   readonly body: Uint8Array;
-  readonly address: string;
 }
 
 export interface MeshResponse {
@@ -27,12 +32,24 @@ export interface MeshResponse {
   readonly body: string;
 }
 
-type Handler = (request: MeshRequest) => Promise<MeshResponse> | MeshResponse;
+export interface MeshHandler {
+  (request: MeshRequest): Promise<MeshResponse>;
+  /** The answer, where it does not depend on the body: then nobody needs to read that. */
+  readonly early?: (head: RequestHead) => MeshResponse | undefined;
+}
 
-export function createMeshHandler(node: MeshNode): (request: MeshRequest) => Promise<MeshResponse> {
+type Handle = (request: MeshRequest) => Promise<MeshResponse>;
+/** What is posted has a body, what is got has none. */
+type Route =
+  | { readonly method: "POST"; readonly handle: Handle }
+  | { readonly method: "GET"; readonly handle: () => MeshResponse };
+/** What the head of a request decides: the answer, or who makes it from the body. */
+type Judged = { readonly answer: MeshResponse } | { readonly handle: Handle };
+
+export function createMeshHandler(node: MeshNode): MeshHandler {
   const { identity, options, report } = node.core.parts;
   const failures = new RateLimiter(options.rateLimits.failure);
-  const routes: Readonly<Record<string, { readonly method: string; readonly handle: Handler }>> = {
+  const routes: Readonly<Record<string, Route>> = {
     "/swarm/message": { method: "POST", handle: (request) => postMessage(node, request) },
     "/swarm/join": { method: "POST", handle: (request) => postJoin(node, request) },
     "/swarm/health": {
@@ -60,28 +77,59 @@ export function createMeshHandler(node: MeshNode): (request: MeshRequest) => Pro
     },
   };
 
-  return async (request) => {
-    const route = routes[request.path.replace(/(?<=.)\/+$/u, "")];
-    if (route === undefined)
-      return refused(refuse("NOT_FOUND", "not_found", "there is nothing here").refusal);
-    if (request.method !== route.method) {
+  const judge = (head: RequestHead): Judged => {
+    const path = head.path.replace(/(?<=.)\/+$/u, "");
+    const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
+    if (route === undefined) return { answer: refused(NOT_FOUND) };
+    if (head.method !== route.method) {
       const { refusal } = refuse("METHOD_NOT_ALLOWED", "wrong_method", `this route takes ${route.method}`);
-      return { ...refused(refusal), headers: { ...JSON_HEADERS, allow: route.method } };
+      return { answer: { ...refused(refusal), headers: { ...JSON_HEADERS, allow: route.method } } };
     }
-    const standing = failures.look(request.address, node.core.now);
-    if (!standing.allowed) return refused(tooMany(standing, node.core.now), standing);
+    const caller = networkOf(head.address);
+    const standing = failures.look(caller, node.core.now);
+    if (!standing.allowed) return { answer: refused(tooMany(standing, node.core.now), standing) };
+    if (route.method === "GET") return { answer: route.handle() };
+    if (Number(head.headers["content-length"] ?? 0) <= LIMITS.bodyBytes) return route;
+    failures.take(caller, node.core.now);
+    return { answer: refused(TOO_LARGE) };
+  };
+
+  const early = (head: RequestHead): MeshResponse | undefined => {
+    const judged = judge(head);
+    return "answer" in judged ? judged.answer : undefined;
+  };
+
+  const handle = async (request: MeshRequest): Promise<MeshResponse> => {
+    const judged = judge(request);
+    if ("answer" in judged) return judged.answer;
     try {
-      const response = await route.handle(request);
+      const response = await judged.handle(request);
       if (response.status >= 400 && response.status !== 429 && response.status !== 503) {
-        failures.take(request.address, node.core.now);
+        failures.take(networkOf(request.address), node.core.now);
       }
       return response;
     } catch (cause) {
       // What went wrong in here is nobody's business out there.
       report({ code: "mesh_request_failed", message: `${request.method} ${request.path} failed`, cause });
-      return refused(refuse("INTERNAL_ERROR", "internal_error", "something went wrong here").refusal);
+      return refused(INTERNAL_ERROR);
     }
   };
+  return Object.assign(handle, { early });
+}
+
+const NOT_FOUND = refuse("NOT_FOUND", "not_found", "there is nothing here").refusal;
+const TOO_LARGE = refuse(
+  "TOO_LARGE",
+  "too_large",
+  `the body is longer than ${LIMITS.bodyBytes} bytes`,
+).refusal;
+const INTERNAL_ERROR = refuse("INTERNAL_ERROR", "internal_error", "something went wrong here").refusal;
+
+/** For the carrier, when it has no room for a body. */
+export function overloaded(): MeshResponse {
+  return refused(
+    refuse("UNAVAILABLE", "overloaded", "too many requests are being read", { retryAfter: 5 }).refusal,
+  );
 }
 
 async function postMessage(node: MeshNode, request: MeshRequest): Promise<MeshResponse> {
@@ -90,6 +138,7 @@ async function postMessage(node: MeshNode, request: MeshRequest): Promise<MeshRe
   const reception = await node.receive(parsed.value, {
     agentId: request.headers["x-agent-id"],
     protocol: request.headers["x-swarm-protocol"],
+    bytes: request.body.length,
   });
   if ("refusal" in reception) return refused(reception.refusal, reception.standing);
   // As the sender spelled it: that is what it looks for.
@@ -103,7 +152,7 @@ async function postMessage(node: MeshNode, request: MeshRequest): Promise<MeshRe
 async function postJoin(node: MeshNode, request: MeshRequest): Promise<MeshResponse> {
   const parsed = parseBody(request);
   if ("refusal" in parsed) return refused(parsed.refusal);
-  const reception = await node.receiveJoin(parsed.value, request.address);
+  const reception = await node.receiveJoin(parsed.value, networkOf(request.address));
   if ("refusal" in reception) return refused(reception.refusal, reception.standing);
   const status = reception.kind === "accepted" ? 200 : 202;
   return answer(status, reception.body, rateHeaders(reception.standing));
@@ -112,9 +161,7 @@ async function postJoin(node: MeshNode, request: MeshRequest): Promise<MeshRespo
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 function parseBody({ body }: MeshRequest): { readonly value: unknown } | { readonly refusal: Refusal } {
-  if (body.length > LIMITS.bodyBytes) {
-    return refuse("TOO_LARGE", "too_large", `the body is longer than ${LIMITS.bodyBytes} bytes`);
-  }
+  if (body.length > LIMITS.bodyBytes) return { refusal: TOO_LARGE };
   try {
     const value: unknown = JSON.parse(decoder.decode(body));
     if (depthOf(value) > LIMITS.jsonDepth)

@@ -1,18 +1,28 @@
 /** ASP: Infrastructure Requirements. The mesh's own listener: TLS 1.2 or newer, HTTP/2 and 1.1, nothing else on it. */
-import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { constants, createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
+import type { AddressInfo, Socket } from "node:net";
 import { LIMITS } from "../message/types.js";
-import type { MeshRequest, MeshResponse } from "./handler.js";
+import { addressBehind, networkOf } from "./address.js";
+import { BodyMemory, IncomingBody } from "./body-memory.js";
+import { type MeshHandler, type MeshResponse, overloaded, type RequestHead } from "./handler.js";
 
 export interface ListenerOptions {
-  readonly handle: (request: MeshRequest) => Promise<MeshResponse>;
+  readonly handle: MeshHandler;
   readonly host: string;
   readonly port: number;
   /** PEM texts. */
   readonly cert: string;
   readonly key: string;
+  /** How many proxies of ours stand before it (default none): then callers are told apart by what the proxies say. */
+  readonly proxies?: number;
   /** Default 1,000. */
   readonly maxConnections?: number;
+  /** Of one caller; not counted behind proxies, where all connections come from the same one. Default 64. */
+  readonly maxConnectionsPerAddress?: number;
+  /** What the bodies of all requests may take together. */
+  readonly bodyMemory?: BodyMemory;
+  /** Milliseconds for the whole body of a request. Default 30 s. */
+  readonly bodyTime?: number;
 }
 
 export interface Listener {
@@ -23,6 +33,7 @@ export interface Listener {
 }
 
 export async function listen(options: ListenerOptions): Promise<Listener> {
+  const { proxies = 0, maxConnections = 1_000, maxConnectionsPerAddress = 64 } = options;
   const server = createSecureServer({
     allowHTTP1: true,
     minVersion: "TLSv1.2",
@@ -43,10 +54,17 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   // Peers that break off are an everyday thing.
   server.on("sessionError", () => undefined);
   server.on("tlsClientError", () => undefined);
+  const door: Door = {
+    handle: options.handle,
+    proxies,
+    memory: options.bodyMemory ?? new BodyMemory(),
+    bodyTime: options.bodyTime ?? 30_000,
+  };
   server.on("request", (request, response) => {
-    void serve(options.handle, request, response).catch(() => request.destroy());
+    void serve(door, request, response).catch(() => hangUp(request));
   });
-  server.maxConnections = options.maxConnections ?? 1_000;
+  server.maxConnections = maxConnections;
+  if (proxies === 0) server.on("connection", limitPerAddress(maxConnectionsPerAddress));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, () => {
@@ -66,53 +84,108 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   };
 }
 
-async function serve(
-  handle: ListenerOptions["handle"],
-  request: Http2ServerRequest,
-  response: Http2ServerResponse,
-): Promise<void> {
-  // Who does not finish asking in this time is not waited for.
-  request.setTimeout(30_000, () => request.destroy());
-  const body = await readBody(request);
-  const path = new URL(request.url, "https://mesh.invalid").pathname;
+/** Hangs up on who has as many connections as one caller may have. */
+function limitPerAddress(most: number): (socket: Socket) => void {
+  const open = new Map<string, number>();
+  return (socket) => {
+    const caller = networkOf(socket.remoteAddress ?? "unknown");
+    const count = (open.get(caller) ?? 0) + 1;
+    if (count > most) {
+      socket.destroy();
+      return;
+    }
+    open.set(caller, count);
+    socket.once("close", () => {
+      const left = (open.get(caller) ?? 1) - 1;
+      if (left > 0) open.set(caller, left);
+      else open.delete(caller);
+    });
+  };
+}
+
+interface Door {
+  readonly handle: MeshHandler;
+  readonly proxies: number;
+  readonly memory: BodyMemory;
+  readonly bodyTime: number;
+}
+
+/** The body is read last, and only if it matters: whoever asks is a stranger. */
+async function serve(door: Door, request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
+  const head = headOf(request, door.proxies);
+  // Who does not finish asking in this time is not waited for, whether it is silent or dribbles.
+  hangUpAfter(door.bodyTime, request);
+  const early = door.handle.early?.(head);
+  if (early !== undefined) return answer(request, response, early);
+  const body = new IncomingBody(door.memory, networkOf(head.address), LIMITS.bodyBytes);
+  try {
+    const hadRoom = await readBody(request, body);
+    answer(request, response, hadRoom ? await door.handle({ ...head, body: body.bytes }) : overloaded());
+  } finally {
+    body.forget();
+  }
+}
+
+function headOf(request: Http2ServerRequest, proxies: number): RequestHead {
   const headers: Record<string, string | undefined> = {};
   for (const [name, value] of Object.entries(request.headers)) {
     headers[name] = Array.isArray(value) ? value.join(", ") : value;
   }
-  const answer = await handle({
+  const address = request.socket.remoteAddress ?? "unknown";
+  return {
     method: request.method,
-    path,
+    path: new URL(request.url, "https://mesh.invalid").pathname,
     headers,
-    body,
-    address: request.socket.remoteAddress ?? "unknown",
-  });
-  const cutOff = body.length > LIMITS.bodyBytes;
-  // HTTP/2 has no such header, and needs none: there a single stream is closed.
-  const closing = cutOff && request.httpVersionMajor === 1 ? { connection: "close" } : {};
-  response.writeHead(answer.status, { ...answer.headers, ...closing });
-  response.end(answer.body, () => {
-    if (cutOff) request.destroy();
+    address: addressBehind(proxies, { headers, address }),
+  };
+}
+
+/** Stops reading just behind the limit, or where there is no room: whether there was. */
+function readBody(request: Http2ServerRequest, body: IncomingBody): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const take = (part: Uint8Array): void => {
+      const hadRoom = body.add(part);
+      if (hadRoom && !body.isTooLong) return;
+      request.off("data", take);
+      resolve(hadRoom);
+    };
+    request.on("data", take);
+    request.once("end", () => resolve(true));
+    request.once("error", reject);
+    request.once("close", () => reject(new Error("the peer broke off")));
   });
 }
 
-/** Stops reading just behind the limit: one byte more is enough to be refused. */
-function readBody(request: Http2ServerRequest): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    const parts: Uint8Array[] = [];
-    let size = 0;
-    const take = (part: Uint8Array): void => {
-      parts.push(part);
-      size += part.length;
-      if (size <= LIMITS.bodyBytes) return;
-      request.off("data", take);
-      request.pause();
-      resolve(Buffer.concat(parts));
-    };
-    request.on("data", take);
-    request.once("end", () => resolve(Buffer.concat(parts)));
-    request.once("error", reject);
-    request.once("aborted", () => reject(new Error("the peer broke off")));
+/**
+ * Milliseconds in which the rest of a body that was not read is let pass, unkept: who is hung up on while it still sends
+ * may never see the answer.
+ */
+const LINGER = 1_000;
+
+function answer(
+  request: Http2ServerRequest,
+  response: Http2ServerResponse,
+  { status, headers, body }: MeshResponse,
+): void {
+  response.writeHead(status, headers);
+  response.end(body, () => {
+    if (request.readableEnded) return;
+    request.resume();
+    hangUpAfter(LINGER, request, constants.NGHTTP2_NO_ERROR);
   });
+}
+
+/** Unless the request has come to its end by then. */
+function hangUpAfter(ms: number, request: Http2ServerRequest, code?: number): void {
+  const timer = setTimeout(() => hangUp(request, code), ms);
+  request.once("end", () => clearTimeout(timer));
+  request.once("close", () => clearTimeout(timer));
+}
+
+/** In HTTP/2 a single stream ends; before it there is nothing smaller than the connection. */
+function hangUp(request: Http2ServerRequest, code: number = constants.NGHTTP2_CANCEL): void {
+  if (request.httpVersionMajor === 1) request.socket.destroy();
+  else request.stream.close(code);
 }
 
 function isAddressInfo(address: AddressInfo | string | null): address is AddressInfo {

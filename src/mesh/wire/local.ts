@@ -10,6 +10,7 @@ import {
   BOX_STATUSES,
   type BoxStatus,
   type MeshReads,
+  messageNamed,
   type QueuedMessage,
   type SentMessage,
 } from "../queue.js";
@@ -40,11 +41,7 @@ export interface LocalOptions {
 }
 
 /** Whoever mounts them has to let in `operator`s only; the others show a signature that is checked here. */
-export const LOCAL_ROUTES: readonly {
-  readonly method: "GET" | "POST";
-  readonly path: string;
-  readonly access: "operator" | "signed";
-}[] = [
+export const LOCAL_ROUTES = [
   { method: "GET", path: "/api/inbox", access: "operator" },
   { method: "GET", path: "/api/inbox/count", access: "operator" },
   { method: "POST", path: "/api/inbox/batch", access: "operator" },
@@ -55,7 +52,7 @@ export const LOCAL_ROUTES: readonly {
   { method: "POST", path: "/api/wake", access: "operator" },
   // GitHub can show nothing but its signature.
   { method: "POST", path: "/mesh/github", access: "signed" },
-];
+] as const;
 
 type Answer = MeshResponse;
 const NOT_FOUND = reply(404, { error: { code: "NOT_FOUND", message: "there is nothing here" } });
@@ -73,23 +70,26 @@ export function createLocalHandler(
     if (path === "/api/inbox/batch" && method === "POST") return batch(options, request);
     if (path === "/api/outbox" && method === "GET") return listOutbox(options, request);
     if (path === "/api/outbox/count" && method === "GET") return countOutbox(options, request);
-    const one = /^\/api\/inbox\/([0-9a-f-]{36})(?:\/(read|archive|delete))?$/iu.exec(path);
-    if (one === null) return undefined;
-    const [, id = "", action] = one;
+    const one = /^\/api\/inbox\/([^/]+)(?:\/(read|archive|delete))?$/u.exec(path);
+    const id = decoded(one?.[1] ?? "");
+    if (one === null || id === undefined) return undefined;
+    const [, , action] = one;
     if (action === undefined) return method === "GET" ? show(options, id) : undefined;
     return method === "POST" ? act(options, id, action) : undefined;
   };
 }
 
-const Filter = z.object({
+/** The queries and bodies that are checked, for whoever describes the routes. */
+export const InboxQuery = z.object({
   status: z.enum([...BOX_STATUSES, "all"]).default("unread"),
-  swarm_id: z.uuid().optional(),
+  // What was imported may have an id of other software.
+  swarm_id: z.string().min(1).optional(),
   sender_id: z.string().optional(),
   limit: z.coerce.number().int().min(1).max(100).default(20),
 });
 
 async function listInbox({ reads }: LocalOptions, { query }: LocalRequest): Promise<Answer> {
-  const parsed = Filter.safeParse(Object.fromEntries(query));
+  const parsed = InboxQuery.safeParse(Object.fromEntries(query));
   if (!parsed.success) return invalid(parsed.error);
   const { status, swarm_id, sender_id, limit } = parsed.data;
   const messages = await reads.inbox({
@@ -107,7 +107,7 @@ async function countInbox({ reads }: LocalOptions, { query }: LocalRequest): Pro
 }
 
 async function show(options: LocalOptions, id: string): Promise<Answer> {
-  const message = await options.reads.byMessageId(id.toLowerCase());
+  const message = await messageNamed(options.reads, id);
   if (message === undefined) return NOT_FOUND;
   await options.node.core.commit([markOf(options, message, "read", ["unread"])], "");
   const box = message.box === "unread" ? "read" : message.box;
@@ -121,7 +121,7 @@ const MOVES: Readonly<Record<string, { readonly to: BoxStatus; readonly from: re
 };
 
 async function act(options: LocalOptions, id: string, action: string): Promise<Answer> {
-  const message = await options.reads.byMessageId(id.toLowerCase());
+  const message = await messageNamed(options.reads, id);
   const move = MOVES[action];
   if (message === undefined || move === undefined) return NOT_FOUND;
   if (!move.from.includes(message.box) && message.box !== move.to) {
@@ -131,17 +131,18 @@ async function act(options: LocalOptions, id: string, action: string): Promise<A
   return reply(200, { status: move.to, message_id: message.messageId });
 }
 
-const Batch = z.object({
-  message_ids: z.array(z.uuid()).min(1).max(100),
+export const BatchBody = z.object({
+  // Senders choose them, and what was imported has those of other software.
+  message_ids: z.array(z.string().min(1)).min(1).max(100),
   action: z.enum(["read", "archive", "delete"]),
 });
 
 async function batch(options: LocalOptions, request: LocalRequest): Promise<Answer> {
-  const parsed = Batch.safeParse(jsonOf(request));
+  const parsed = BatchBody.safeParse(jsonOf(request));
   if (!parsed.success) return invalid(parsed.error);
   const { message_ids, action } = parsed.data;
   const move = MOVES[action];
-  const found = await Promise.all(message_ids.map((id) => options.reads.byMessageId(id.toLowerCase())));
+  const found = await Promise.all(message_ids.map((id) => messageNamed(options.reads, id)));
   const movable = found.filter(
     (message) => message !== undefined && move?.from.includes(message.box) === true,
   );
@@ -152,8 +153,11 @@ async function batch(options: LocalOptions, request: LocalRequest): Promise<Answ
   return reply(200, { action, updated: writes.length, total: message_ids.length });
 }
 
+/** What was sent went to swarms of the protocol, whose ids are UUIDs of any version. */
+export const OutboxQuery = InboxQuery.pick({ limit: true }).extend({ swarm_id: z.guid().optional() });
+
 async function listOutbox({ reads }: LocalOptions, { query }: LocalRequest): Promise<Answer> {
-  const parsed = Filter.pick({ swarm_id: true, limit: true }).safeParse(Object.fromEntries(query));
+  const parsed = OutboxQuery.safeParse(Object.fromEntries(query));
   if (!parsed.success) return invalid(parsed.error);
   const { swarm_id, limit } = parsed.data;
   const messages = await reads.sent({ limit, ...(swarm_id !== undefined && { swarmId: swarm_id }) });
@@ -165,7 +169,7 @@ async function countOutbox({ reads }: LocalOptions, { query }: LocalRequest): Pr
   return reply(200, { ...counts, total: Object.values(counts).reduce((sum, count) => sum + count, 0) });
 }
 
-const Note = z.object({
+export const WakeBody = z.object({
   message_id: z.string(),
   swarm_id: z.string(),
   sender_id: z.string(),
@@ -177,7 +181,7 @@ function wake({ wake: options }: LocalOptions, request: LocalRequest): Answer {
   if (!sameSecret(request.headers["x-wake-secret"], options.secret)) {
     return reply(403, { status: "error", detail: "the wake secret is wrong" });
   }
-  const parsed = Note.safeParse(jsonOf(request));
+  const parsed = WakeBody.safeParse(jsonOf(request));
   if (!parsed.success) return reply(400, { status: "error", detail: "the body is not a wake note" });
   const status = options.invoke(parsed.data);
   return reply(status === "invoked" ? 202 : 200, { status, detail: null });
@@ -238,6 +242,15 @@ function sentToWire(message: SentMessage): Readonly<Record<string, unknown>> {
     error: message.error ?? null,
     content_preview: message.content,
   };
+}
+
+/** A part of a path; nothing when it is not well spelled. */
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
 }
 
 function jsonOf({ body }: LocalRequest): unknown {

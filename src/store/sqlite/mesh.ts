@@ -30,6 +30,11 @@ interface QueueRow {
   readonly task_key: string | null;
 }
 
+interface BoxCount {
+  readonly name: string;
+  readonly count: number;
+}
+
 interface SentRow {
   readonly message_id: string;
   readonly swarm_id: string;
@@ -43,27 +48,57 @@ interface SentRow {
   readonly origin: string | null;
 }
 
+const BY_SENDER = "(@senderId IS NULL OR sender_id = @senderId)";
+/** Where messages are that nobody has thrown away. */
+const KEPT = BOX_STATUSES.filter((box) => box !== "deleted");
+/**
+ * The index of those that wait is for these two alone; without the second condition SQLite does not see that it fits.
+ * What was put away before it became a task never becomes one.
+ */
+const WAITING = `status = @status AND status IN ('pending', 'processing')
+  AND (status = 'processing' OR box IN ('unread', 'read'))`;
+const OF_KEY = "message_id = @messageId AND sender_id = @senderId AND swarm_id = @swarmId";
+
+/** The queries of the queue and the inbox, by name, so that a test can ask for their plans. */
+export const MESH_QUERIES = {
+  queued: `SELECT * FROM message_queue WHERE ${WAITING} ORDER BY id LIMIT @limit`,
+  // From the beginning, if the message is gone by now: its place may have been given away again.
+  queuedAfter: `SELECT * FROM message_queue
+    WHERE ${WAITING} AND id > coalesce((SELECT id FROM message_queue WHERE ${OF_KEY}), 0)
+    ORDER BY id LIMIT @limit`,
+  queuedCount: `SELECT count(*) AS count FROM (SELECT 1 FROM message_queue WHERE ${WAITING} LIMIT @upTo)`,
+  byKey: `SELECT * FROM message_queue WHERE ${OF_KEY}`,
+  // Senders choose ids: a later message must not stand in front of an earlier one.
+  byMessage: "SELECT * FROM message_queue WHERE message_id = ? ORDER BY id LIMIT 1",
+  inbox: `SELECT * FROM message_queue WHERE box <> 'deleted' AND ${BY_SENDER} ORDER BY id DESC LIMIT @limit`,
+  inboxOfBox: `SELECT * FROM message_queue WHERE box = @box AND ${BY_SENDER} ORDER BY id DESC LIMIT @limit`,
+  // One index serves a swarm's list with and without a box: without, its ordered parts are merged.
+  inboxOfSwarm: `${KEPT.map(
+    (box) => `SELECT * FROM message_queue WHERE swarm_id = @swarmId AND box = '${box}' AND ${BY_SENDER}`,
+  ).join(" UNION ALL ")} ORDER BY id DESC LIMIT @limit`,
+  inboxOfSwarmAndBox: `SELECT * FROM message_queue
+    WHERE swarm_id = @swarmId AND box = @box AND ${BY_SENDER} ORDER BY id DESC LIMIT @limit`,
+  counts: "SELECT box AS name, count(*) AS count FROM message_queue GROUP BY box",
+  countsOfSwarm: `SELECT box AS name, count(*) AS count FROM message_queue
+    WHERE swarm_id = @swarmId GROUP BY box`,
+  unreadCount: `SELECT count(*) AS count FROM
+    (SELECT 1 FROM message_queue WHERE swarm_id = @swarmId AND box = 'unread' LIMIT @upTo)`,
+} as const;
+
 export function createMeshReads(db: Database, assertOpen: () => void): MeshReads {
   const seen = db.prepare("SELECT 1 FROM mesh_seen WHERE swarm_id = ? AND sender_id = ? AND message_id = ?");
-  const queued = db.prepare<[string, number], QueueRow>(
-    "SELECT * FROM message_queue WHERE status = ? AND status IN ('pending', 'processing') ORDER BY id LIMIT ?",
-  );
-  const byKey = db.prepare<[object], QueueRow>(
-    "SELECT * FROM message_queue WHERE message_id = @messageId AND sender_id = @senderId AND swarm_id = @swarmId",
-  );
-  const byMessage = db.prepare<[string], QueueRow>(
-    // Senders choose ids: a later message must not stand in front of an earlier one.
-    "SELECT * FROM message_queue WHERE message_id = ? ORDER BY id LIMIT 1",
-  );
-  const inbox = db.prepare<[object], QueueRow>(`
-    SELECT * FROM message_queue
-    WHERE (@box IS NULL AND box <> 'deleted' OR box = @box)
-      AND (@swarmId IS NULL OR swarm_id = @swarmId) AND (@senderId IS NULL OR sender_id = @senderId)
-    ORDER BY id DESC LIMIT @limit
-  `);
-  const counts = db.prepare<[object], { name: string; count: number }>(
-    "SELECT box AS name, count(*) AS count FROM message_queue WHERE @swarmId IS NULL OR swarm_id = @swarmId GROUP BY box",
-  );
+  const queued = db.prepare<[object], QueueRow>(MESH_QUERIES.queued);
+  const queuedAfter = db.prepare<[object], QueueRow>(MESH_QUERIES.queuedAfter);
+  const queuedCount = db.prepare<[object], { count: number }>(MESH_QUERIES.queuedCount);
+  const byKey = db.prepare<[object], QueueRow>(MESH_QUERIES.byKey);
+  const byMessage = db.prepare<[string], QueueRow>(MESH_QUERIES.byMessage);
+  const inbox = db.prepare<[object], QueueRow>(MESH_QUERIES.inbox);
+  const inboxOfBox = db.prepare<[object], QueueRow>(MESH_QUERIES.inboxOfBox);
+  const inboxOfSwarm = db.prepare<[object], QueueRow>(MESH_QUERIES.inboxOfSwarm);
+  const inboxOfSwarmAndBox = db.prepare<[object], QueueRow>(MESH_QUERIES.inboxOfSwarmAndBox);
+  const counts = db.prepare<[], BoxCount>(MESH_QUERIES.counts);
+  const countsOfSwarm = db.prepare<[object], BoxCount>(MESH_QUERIES.countsOfSwarm);
+  const unreadCount = db.prepare<[object], { count: number }>(MESH_QUERIES.unreadCount);
   const sent = db.prepare<[object], SentRow>(
     "SELECT * FROM mesh_sent WHERE @swarmId IS NULL OR swarm_id = @swarmId ORDER BY id DESC LIMIT @limit",
   );
@@ -81,9 +116,17 @@ export function createMeshReads(db: Database, assertOpen: () => void): MeshReads
       assertOpen();
       return seen.get(swarmId, senderId, messageId) !== undefined;
     },
-    async queued(status, limit) {
+    async queued(status, limit, after) {
       assertOpen();
-      return queued.all(status, limit).map(toQueued);
+      const rows =
+        after === undefined
+          ? queued.all({ status, limit })
+          : queuedAfter.all({ status, limit, ...readQueueKey(after) });
+      return rows.map(toQueued);
+    },
+    async queuedCount(status, upTo) {
+      assertOpen();
+      return queuedCount.get({ status, upTo })?.count ?? 0;
     },
     async message(id) {
       assertOpen();
@@ -97,16 +140,21 @@ export function createMeshReads(db: Database, assertOpen: () => void): MeshReads
     },
     async inbox({ box, swarmId, senderId, limit }) {
       assertOpen();
-      const filter = { box: box ?? null, swarmId: swarmId ?? null, senderId: senderId ?? null, limit };
-      return inbox.all(filter).map(toQueued);
+      const ofAll = box === undefined ? inbox : inboxOfBox;
+      const ofSwarm = box === undefined ? inboxOfSwarm : inboxOfSwarmAndBox;
+      const statement = swarmId === undefined ? ofAll : ofSwarm;
+      return statement.all({ box, swarmId, senderId: senderId ?? null, limit }).map(toQueued);
     },
     async inboxCounts(swarmId) {
       assertOpen();
       const total = { unread: 0, read: 0, archived: 0, deleted: 0 };
-      for (const { name, count } of counts.all({ swarmId: swarmId ?? null })) {
-        total[word(BOX_STATUSES, name)] = count;
-      }
+      const rows = swarmId === undefined ? counts.all() : countsOfSwarm.all({ swarmId });
+      for (const { name, count } of rows) total[word(BOX_STATUSES, name)] = count;
       return total;
+    },
+    async unreadCount(swarmId, upTo) {
+      assertOpen();
+      return unreadCount.get({ swarmId, upTo })?.count ?? 0;
     },
     async sent({ swarmId, limit }) {
       assertOpen();

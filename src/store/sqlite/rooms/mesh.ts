@@ -9,6 +9,7 @@ import type {
   QueuePut,
   SeenPut,
   SwarmRemove,
+  ViewClear,
 } from "../../../mesh/writes.js";
 import { defineRoom, type PrepareWrite, type RoomContext } from "../room.js";
 
@@ -173,6 +174,27 @@ export const meshRoom = defineRoom<MeshRowWrite>({
         CREATE INDEX message_queue_box ON message_queue (box, id);
       `,
     },
+    {
+      // Asked for with each message that becomes a task: what a quiet swarm said must not be looked for in all of them,
+      // nor must those that wait be read to be counted.
+      number: 4,
+      name: "messages of one swarm",
+      sql: `
+        CREATE INDEX message_queue_swarm ON message_queue (swarm_id, box, id);
+        DROP INDEX message_queue_waiting;
+        CREATE INDEX message_queue_waiting ON message_queue (status, id, box)
+          WHERE status IN ('pending', 'processing');
+      `,
+    },
+    {
+      // What is too old is found without reading the messages, of which one may have megabytes.
+      number: 5,
+      name: "messages by age",
+      sql: `
+        CREATE INDEX message_queue_age ON message_queue (changed_at, box, status);
+        CREATE INDEX mesh_sent_age ON mesh_sent (sent_at, status);
+      `,
+    },
   ],
   writes: {
     "mesh.swarm.put": putSwarm,
@@ -260,6 +282,9 @@ export const meshRoom = defineRoom<MeshRowWrite>({
       "INSERT INTO mesh_sealing_keys VALUES (?, ?) ON CONFLICT DO NOTHING",
       ({ publicKey, since }) => [publicKey, since],
     ),
+    "mesh.seal.remove": simply("DELETE FROM mesh_sealing_keys WHERE public_key = ?", ({ publicKey }) => [
+      publicKey,
+    ]),
     "mesh.seen.put": putSeen,
     "mesh.queue.put": putQueued,
     "mesh.queue.mark": markQueued,
@@ -292,14 +317,13 @@ export const meshRoom = defineRoom<MeshRowWrite>({
       ],
     ),
     "mesh.purge": purge,
-    "mesh.clear": ({ db }) => {
-      const clear = ["swarms", "members", "invites", "pending", "bans", "mutes", "keys"].map((table) =>
-        db.prepare(`DELETE FROM mesh_${table}`),
-      );
-      return () => {
-        for (const statement of clear) statement.run();
-      };
-    },
+    "mesh.queue.settle": simply(
+      // The second condition shows SQLite that the index of those that wait fits.
+      `UPDATE message_queue SET status = 'completed', processed_at = ?
+        WHERE status = 'pending' AND status IN ('pending', 'processing') AND box <> 'unread'`,
+      ({ at }) => [at],
+    ),
+    "mesh.clear": clear,
   },
 });
 
@@ -394,7 +418,7 @@ function putQueued({ db }: RoomContext): (write: QueuePut) => void {
       m.status,
       m.box,
       m.readAt ?? null,
-      m.receivedAt,
+      m.processedAt ?? m.receivedAt,
       m.taskKey ?? null,
     );
   };
@@ -424,12 +448,33 @@ function markBox({ db }: RoomContext): (write: BoxMark) => void {
 
 function purge({ db }: RoomContext): (write: Purge) => void {
   const seen = db.prepare("DELETE FROM mesh_seen WHERE at < ?");
+  // What was put away never becomes a task; what has become one is needed until that ends. The plus keeps SQLite to the
+  // index of ages.
   const box = db.prepare(
-    "DELETE FROM message_queue WHERE box = ? AND changed_at < ? AND status NOT IN ('pending', 'processing')",
+    "DELETE FROM message_queue WHERE changed_at < ? AND +box = ? AND status <> 'processing'",
   );
-  return ({ seenBefore, deletedBefore, archivedBefore }) => {
+  const settled = db.prepare(`
+    DELETE FROM message_queue
+    WHERE changed_at < ? AND status <> 'processing' AND NOT (box = 'unread' AND status = 'pending')
+  `);
+  const sent = db.prepare("DELETE FROM mesh_sent WHERE sent_at < ? AND status <> 'sent'");
+  return ({ seenBefore, deletedBefore, archivedBefore, settledBefore }) => {
     if (seenBefore !== undefined) seen.run(seenBefore);
-    if (deletedBefore !== undefined) box.run("deleted", deletedBefore);
-    if (archivedBefore !== undefined) box.run("archived", archivedBefore);
+    if (deletedBefore !== undefined) box.run(deletedBefore, "deleted");
+    if (archivedBefore !== undefined) box.run(archivedBefore, "archived");
+    if (settledBefore === undefined) return;
+    settled.run(settledBefore);
+    sent.run(settledBefore);
+  };
+}
+
+function clear({ db }: RoomContext): (write: ViewClear) => void {
+  const all = ["swarms", "members", "mutes", "keys"].map((table) => db.prepare(`DELETE FROM mesh_${table}`));
+  const ofOthers = ["invites", "pending", "bans"].map((table) =>
+    db.prepare(`DELETE FROM mesh_${table} WHERE swarm_id NOT IN (SELECT value FROM json_each(?))`),
+  );
+  return ({ sparing }) => {
+    for (const statement of all) statement.run();
+    for (const statement of ofOthers) statement.run(JSON.stringify(sparing));
   };
 }

@@ -1,0 +1,81 @@
+/** MAIL swarms behind agents of the mesh: each with a mailroom, and the bridge in both directions. */
+import { defineAgent, defineSwarm, type Mail, Mailroom, type MailroomOptions } from "../../src/index.js";
+import { InboundBridge, type InboundOptions } from "../../src/mesh/bridge/in.js";
+import { MeshCarrier } from "../../src/mesh/bridge/out.js";
+import type { Agent, Mesh } from "./harness.js";
+
+export interface House {
+  readonly mailroom: Mailroom;
+  readonly bridge: InboundBridge;
+}
+
+type HouseOptions = Partial<Omit<InboundOptions, "node" | "runtime">> & Pick<MailroomOptions, "limits">;
+
+export class Houses implements AsyncDisposable {
+  readonly #mesh: Mesh;
+  readonly #houses: House[] = [];
+
+  constructor(mesh: Mesh) {
+    this.#mesh = mesh;
+  }
+
+  async open(
+    { node, store }: Agent,
+    swarm: MailroomOptions["swarm"],
+    { limits, ...options }: HouseOptions = {},
+  ): Promise<House> {
+    const mailroom = await Mailroom.open({
+      swarm,
+      store,
+      clock: this.#mesh.clock,
+      carriers: [new MeshCarrier(node, store.mesh)],
+      onProblem: () => undefined,
+      ...(limits !== undefined && { limits }),
+    });
+    const bridge = new InboundBridge({ node, runtime: mailroom.runtime, store, ...options });
+    await bridge.start();
+    const house = { mailroom, bridge };
+    this.#houses.push(house);
+    return house;
+  }
+
+  /** Lets everything happen that happens without time passing. */
+  async settle(): Promise<void> {
+    for (let round = 0; round < 40; round += 1) {
+      await this.#mesh.settle();
+      for (const { bridge } of this.#houses) await bridge.quiet();
+      await new Promise(setImmediate);
+    }
+  }
+
+  /** Lets time pass, timer by timer, with all that follows from each. */
+  async pass(ms: number): Promise<void> {
+    const { clock } = this.#mesh;
+    const until = clock.now() + ms;
+    do await this.settle();
+    while (clock.step(until));
+    clock.jump(until - clock.now());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { bridge, mailroom } of this.#houses) {
+      await bridge.stop();
+      await mailroom.close({ grace: 0 });
+    }
+  }
+}
+
+/** A swarm of one agent, who may end tasks. */
+export function shopOf(run: (mail: Mail) => void | Promise<void>) {
+  return defineSwarm({
+    name: "shop",
+    agents: [
+      defineAgent({ name: "owner", enableEntrypoint: true, canCompleteTasks: true, commTargets: [], run }),
+    ],
+  });
+}
+
+/** What a peer said, without the context that comes with it. */
+export function saidIn(mail: Mail): string {
+  return mail.body.split("\n")[0] ?? "";
+}

@@ -1,0 +1,63 @@
+/** `mesh init`, and the agent that is opened from what it made. */
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemClock, systemIds } from "../../src/library/clock.js";
+import { initMesh, openMesh, readIdentity, rotateKeyFile } from "../../src/mesh/setup.js";
+import { openSqliteStore } from "../../src/store/index.js";
+import { localClient } from "./kit.js";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "mesh-setup-"));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+describe("mesh init", () => {
+  it.each([
+    "http://d.example.com/swarm",
+    "https://203.0.113.7/swarm",
+    "https://localhost/swarm",
+    "https://[::1]/swarm",
+    "https://intranet/swarm",
+  ])("[ASP-INFR-03] makes no agent for %s, which has no public name", (endpoint) => {
+    expect(() => initMesh({ directory, agentId: "dora", endpoint })).toThrow(/endpoint/);
+    expect(() => readIdentity(directory)).toThrow(/mesh init/);
+  });
+
+  it("makes a key and an identity, once, with any name if it is for development", () => {
+    const endpoint = "https://localhost:8443/swarm";
+    expect(() => initMesh({ directory, agentId: "broadcast", endpoint, dev: true })).toThrow(/broadcast/);
+    initMesh({ directory, agentId: "dora", endpoint, dev: true });
+    expect(readIdentity(directory)).toEqual({ agentId: "dora", endpoint, dev: true });
+    expect(statSync(join(directory, "mesh", "agent.json")).mode & 0o777).toBe(0o600);
+    expect(() => initMesh({ directory, agentId: "dora", endpoint: "https://d.example.com/swarm" })).toThrow(
+      /exists/,
+    );
+  });
+
+  it("makes the key that the agent is opened with, until it is changed", async () => {
+    const { publicKey } = initMesh({ directory, agentId: "dora", endpoint: "https://d.example.com/swarm" });
+    const store = await openSqliteStore({ path: ":memory:" });
+    const open = () =>
+      openMesh({
+        directory,
+        store,
+        http: localClient(),
+        clock: systemClock,
+        ids: systemIds,
+        report: () => undefined,
+      });
+    const node = await open();
+    expect(node.core.pair.publicKey.text).toBe(publicKey);
+    const changed = await rotateKeyFile(directory, node);
+    expect(changed).not.toBe(publicKey);
+    expect(node.core.pair.publicKey.text).toBe(changed);
+    await node.close();
+    const again = await open();
+    expect(again.core.pair.publicKey.text).toBe(changed);
+    await again.close();
+    await store.close();
+  });
+});
