@@ -97,11 +97,3 @@ it("what is muted is an agent, so that an export can come back", async () => {
   await replacedBy(exported());
   expect([...alice.node.core.view.mutedAgents.keys()]).toEqual(["bob"]);
 });
-
-it("a mute from before that was checked can be lifted, and spoils no export", async () => {
-  const mute = { of: "agent", id: "bob@lab", at: 0 } as const;
-  await alice.node.core.commit([{ kind: "mesh.mute.put", mute }], "");
-  await replacedBy(exported());
-  await alice.node.core.commit([{ kind: "mesh.mute.put", mute }], "");
-  expect(await alice.node.unmute("agent", "bob@lab")).toBe(true);
-});

@@ -174,8 +174,7 @@ export function writeStateFile({
     ...(exportedAt !== undefined && { exported_at: formatTime(exportedAt) }),
     swarms: Object.fromEntries(swarms),
     muted_swarms: [...view.mutedSwarms.keys()],
-    // A mute from before ids were checked may name nobody: then there is nobody to tell of, and no reader would take it.
-    muted_agents: [...view.mutedAgents.keys()].filter((id) => checkAgentId(id) === undefined),
+    muted_agents: [...view.mutedAgents.keys()],
     public_keys: Object.fromEntries(keys),
   };
 }
