@@ -7,13 +7,8 @@ import { MeshError } from "./errors.js";
 import type { NextKey } from "./identity/key-file.js";
 import type { InviteFiles } from "./invite/files.js";
 import { type InviteInput, issueInvite, revokeInvite } from "./invite/issue.js";
-import {
-  type JoinReception,
-  joinSwarm,
-  type ReadJoinRequest,
-  readJoinRequest,
-  receiveJoin,
-} from "./joins.js";
+import { joinSwarm } from "./joining.js";
+import { type JoinReception, type ReadJoinRequest, readJoinRequest, receiveJoin } from "./joins.js";
 import { KeyRefresh } from "./key-refresh.js";
 import { rotateKey } from "./key-rotation.js";
 import { RateLimiter, type Standing } from "./limits.js";

@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { MeshCore } from "./core.js";
 import { MeshError } from "./errors.js";
 import type { InviteFiles } from "./invite/files.js";
-import { syncSwarm } from "./joins.js";
+import { syncSwarm } from "./joining.js";
 
 /** At most one question to a master about its members in this time, per swarm. */
 const PAUSE = 60_000;
