@@ -294,7 +294,6 @@ const NOT_OF_THE_VIEW = new Set([
   "mesh.seen.put",
   "mesh.queue.put",
   "mesh.queue.mark",
-  "mesh.queue.settle",
   "mesh.box.mark",
   "mesh.sent.put",
   "mesh.sent.mark",

@@ -10,9 +10,12 @@ import {
 } from "../outbox/index.js";
 import { MESH_QUEUE, type MeshCore, type Parcel } from "./core.js";
 import { completeTransfer } from "./membership/operations.js";
+import { readSystemContent } from "./membership/system-content.js";
 import { signDraft } from "./message/build.js";
 import { isRecord } from "./message/extras.js";
+import type { MeshMessage } from "./message/types.js";
 import { createPeers } from "./peers.js";
+import { verifySignature } from "./signature.js";
 import type { MeshRowWrite } from "./writes.js";
 
 const BACKOFF: BackoffPolicy = { base: 1_000, factor: 2, cap: 600_000, jitter: 0.25 };
@@ -82,9 +85,15 @@ async function deliver(
   if (parcel.completes !== undefined && (swarm?.master !== core.id || member === undefined)) {
     return { kind: "refused", reason: "the swarm has another master by now, or the member is gone" };
   }
+  if (swarm !== undefined && saysThatWeLeft(parcel) && swarm.joinedAt >= parcel.sentAt) {
+    return { kind: "refused", reason: "this agent has joined again since" };
+  }
   const endpoint = member?.endpoint ?? parcel.endpoint;
   const signedAt = core.now - parcel.sentAt < options.resignAfter ? parcel.sentAt : core.now;
-  const message = parcel.signed ?? signDraft(draft, core.signer, signedAt);
+  const message =
+    parcel.signed === undefined
+      ? signDraft(draft, core.signer, signedAt)
+      : refreshed(core, parcel.signed, parcel);
   try {
     const peers = createPeers(http, core.id, () => core.now);
     let answer = await peers.post(endpoint, "message", message, signal);
@@ -118,6 +127,20 @@ async function deliver(
     const hopeless = ["invalid_url", "insecure_url", "blocked_address"].includes(error.code);
     return hopeless ? { kind: "refused", reason: error.message } : { kind: "retry", reason: error.message };
   }
+}
+
+function saysThatWeLeft({ draft }: Parcel): boolean {
+  const reading = draft.type === "system" ? readSystemContent(draft.content) : undefined;
+  return reading !== undefined && "content" in reading && reading.content.action === "member_left";
+}
+
+/** The same with a new timestamp, when it is due and the key that signed it is still there. */
+function refreshed(core: MeshCore, signed: MeshMessage, { draft, sentAt }: Parcel): MeshMessage {
+  if (core.now - sentAt < core.parts.options.resignAfter) return signed;
+  const signer = [core.signer, ...core.formerSigners].find(
+    ({ pair }) => verifySignature(signed, signed.signature, pair.publicKey) === "valid",
+  );
+  return signer === undefined ? signed : signDraft(draft, signer, core.now);
 }
 
 /** Some peers store a transfer like any message: a swarm handed to one of them would have no master that acts. */

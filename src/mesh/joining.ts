@@ -5,7 +5,7 @@ import { MeshError } from "./errors.js";
 import { checkAgentId } from "./identity/agent-id.js";
 import { parsePublicKey } from "./identity/keys.js";
 import type { InviteFiles } from "./invite/files.js";
-import { checkInviteTime, type InviteClaims } from "./invite/token.js";
+import { checkInviteTime, type ReadInvite } from "./invite/token.js";
 import { parseInviteUrl } from "./invite/url.js";
 import { joinFields } from "./membership/join-fields.js";
 import { decideSync } from "./membership/sync.js";
@@ -47,8 +47,9 @@ export async function joinSwarm(
   if (expired !== undefined) throw new MeshError("invalid_invite", expired.message);
   // An alias that cannot be used is refused before the master admits anybody. The name is not known yet.
   chooseAlias(claims.swarmId, "");
-  assertSameMaster(core, claims);
+  assertSameMaster(core, invite);
   core.joining.add(claims.swarmId);
+  const before = core.view.changesOf(claims.swarmId);
   try {
     const answer = await askToJoin(core, claims.endpoint, claims.master, claims.swarmId, token);
     const list = readJoinAnswer(core, answer, claims.swarmId);
@@ -71,13 +72,13 @@ export async function joinSwarm(
       );
     }
     return await core.exclusive(async () => {
-      const known = assertSameMaster(core, claims, master.publicKey);
+      const known = assertSameMaster(core, invite);
       const swarm: SwarmRecord = {
         id: claims.swarmId,
         name: list.name,
         master: claims.master,
         joinedAt: known?.joinedAt ?? core.now,
-        settings: known?.settings ?? list.settings ?? { allowMemberInvite: false, requireApproval: false },
+        settings: list.settings ?? known?.settings ?? { allowMemberInvite: false, requireApproval: false },
         alias: chooseAlias(claims.swarmId, list.name),
       };
       // First, because without it nobody can be asked who is in.
@@ -85,7 +86,10 @@ export async function joinSwarm(
       const learnt =
         known === undefined
           ? list.members.map(memberPut(swarm.id))
-          : decideSync(known, core.id, list).members;
+          : // What has changed since the master was asked is newer than its answer.
+            core.view.changesOf(swarm.id) === before
+            ? decideSync(known, core.id, list).members
+            : [];
       await core.commit([{ kind: "mesh.swarm.put", swarm }, ...learnt], swarm.id);
       return { swarmId: swarm.id, wasMember: known?.members.has(core.id) === true };
     });
@@ -95,20 +99,25 @@ export async function joinSwarm(
 }
 
 /**
- * Anybody can sign an invite that names a swarm which we are in, and itself as the master. Whoever leads a swarm, and
- * with which key, is not to be learnt from an invite once it is known.
+ * Anybody can sign an invite that names a swarm which we are in, and call himself its master. Who leads a swarm, from
+ * where and with which key, is not to be learnt from an invite once it is known; nor is our word, signed, sent elsewhere.
  */
-function assertSameMaster(
-  core: MeshCore,
-  { swarmId, master }: InviteClaims,
-  key?: string,
-): Swarm | undefined {
-  const known = core.view.swarms.get(swarmId);
-  const pinned = known?.members.get(known.master)?.publicKey;
-  if (known === undefined || (known.master === master && (key ?? pinned) === pinned)) return known;
+function assertSameMaster(core: MeshCore, { claims, signedBy }: ReadInvite): Swarm | undefined {
+  const known = core.view.swarms.get(claims.swarmId);
+  if (known === undefined) return undefined;
+  const master = known.members.get(known.master);
+  const signer = known.members.get(claims.issuer ?? claims.master);
+  const key = signer === undefined ? undefined : core.keyOf(signer.publicKey);
+  const isTheirs =
+    claims.master === known.master &&
+    master !== undefined &&
+    sameEndpoint(master.endpoint, claims.endpoint) &&
+    key !== undefined &&
+    signedBy(key);
+  if (isTheirs) return known;
   throw new MeshError(
     "join_refused",
-    `this agent is in ${known.name} already, whose master is ${known.master}${known.master === master ? " with another key" : ""}: to join by this invite all the same, leave first`,
+    `this agent is in ${known.name} already, and the invite is not of its master ${known.master} as known here: to join by it all the same, leave first`,
   );
 }
 
@@ -125,15 +134,28 @@ interface Synced {
 
 /** Brings a swarm's member list up to what its master says. Works with every master: it is the same join again. */
 export async function syncSwarm(core: MeshCore, swarmId: string, token: string): Promise<Synced> {
+  for (let tries = 1; ; tries += 1) {
+    const synced = await syncOnce(core, swarmId, token);
+    if (synced !== undefined) return synced;
+    if (tries === MOST_TRIES) throw new MeshError("overloaded", "the swarm changes too fast to be asked for");
+  }
+}
+
+const MOST_TRIES = 5;
+
+/** Nothing when something has changed since the master was asked: its answer may be the older one. */
+async function syncOnce(core: MeshCore, swarmId: string, token: string): Promise<Synced | undefined> {
   const swarm = core.view.swarms.get(swarmId);
   const master = swarm?.members.get(swarm.master);
   if (master === undefined || master.agentId === core.id) return { conflicts: [], remembers: true };
+  const before = core.view.changesOf(swarmId);
   const answer = await askToJoin(core, master.endpoint, master.agentId, swarmId, token, { asks_only: true });
   const list = readJoinAnswer(core, answer, swarmId);
   const remembers = list.settings !== undefined;
   return core.exclusive(async () => {
     const current = core.view.swarms.get(swarmId);
-    if (current === undefined || current.master !== master.agentId) return { conflicts: [], remembers };
+    if (current === undefined) return { conflicts: [], remembers };
+    if (core.view.changesOf(swarmId) !== before) return undefined;
     const { members, record, conflicts } = decideSync(current, core.id, list);
     if (members.length + record.length > 0) await core.commit([...record, ...members], swarmId);
     for (const agentId of conflicts) {

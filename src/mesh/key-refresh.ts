@@ -2,6 +2,7 @@
  * ASP: Key Refresh. Keys are pinned to members. A fetch goes to the endpoint that the member registered, never to one
  * that a message names, and only for members, so a stranger can neither steer nor cause it.
  */
+import { LRUCache } from "lru-cache";
 import type { MeshCore } from "./core.js";
 import type { Member } from "./membership/types.js";
 import { createPeers } from "./peers.js";
@@ -10,7 +11,9 @@ import type { MeshRowWrite } from "./writes.js";
 export class KeyRefresh {
   readonly #core: MeshCore;
   /** What each endpoint showed last, and when. */
-  readonly #shown = new Map<string, { readonly at: number; readonly key: Promise<string | undefined> }>();
+  readonly #shown = new LRUCache<string, { readonly at: number; readonly key: Promise<string | undefined> }>({
+    max: 10_000,
+  });
 
   constructor(core: MeshCore) {
     this.#core = core;
@@ -73,4 +76,5 @@ export class KeyRefresh {
   }
 }
 
-const placeOf = ({ agentId, endpoint }: Member): string => `${agentId} ${endpoint}`;
+/** With the key that is pinned: what was shown before it does not bring an older one back. */
+const placeOf = ({ agentId, endpoint, publicKey }: Member): string => `${agentId} ${endpoint} ${publicKey}`;

@@ -149,7 +149,7 @@ export class MeshNode {
         senderBytes: this.#senderBytes,
         swarms: this.#swarms,
         replays: this.#replays,
-        askAbout: (swarmId, agentId) => this.#masters.askAbout(swarmId, agentId),
+        askForMessage: (swarmId) => this.#masters.askForMessage(swarmId),
       },
       value,
       headers,

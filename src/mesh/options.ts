@@ -28,6 +28,8 @@ export interface MeshOptions {
   readonly checkJoiners: "required" | "if_reachable" | "off";
   /** Milliseconds that a new invite is valid unless something else is said. */
   readonly inviteLifetime: number;
+  /** Whether what comes waits to become a task. Otherwise it is there to be read, and nothing more. */
+  readonly awaitsTasks: boolean;
   /** How long a lifecycle message is tried although the peer refuses it: it may have overtaken an earlier one. */
   readonly lifecyclePatience: number;
   /** Milliseconds after which messages that nobody waits for are removed. Absent: never. */
@@ -48,5 +50,6 @@ export const DEFAULT_MESH_OPTIONS: MeshOptions = {
   sealPolicy: "remember",
   checkJoiners: "if_reachable",
   inviteLifetime: 86_400_000,
+  awaitsTasks: true,
   lifecyclePatience: 3_600_000,
 };

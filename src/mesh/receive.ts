@@ -15,7 +15,7 @@ import type { MeshMessage } from "./message/types.js";
 import { createPeers } from "./peers.js";
 import { type QueuedMessage, queueKey } from "./queue.js";
 import { isSignedBy } from "./signature.js";
-import type { AskedAbout } from "./synchroniser.js";
+import type { Asked } from "./synchroniser.js";
 import type { MeshRowWrite, ViewWrite } from "./writes.js";
 
 export interface IncomingHeaders {
@@ -42,8 +42,8 @@ export interface ReceiverParts {
   readonly swarms: RateLimiter;
   /** Messages that were taken before; by what the sender may say, too. */
   readonly replays: RateLimiter;
-  /** Asks the master about somebody who is not known here. */
-  readonly askAbout: (swarmId: string, agentId: string) => Promise<AskedAbout>;
+  /** Asks the master who is in, because of somebody who is not known here. */
+  readonly askForMessage: (swarmId: string) => Promise<Asked>;
 }
 
 export async function receiveMessage(
@@ -66,7 +66,7 @@ export async function receiveMessage(
   let admission = admitMessage(message, core.id, core.view, core.joining);
   if ("refusal" in admission && admission.refusal.reason === "not_a_member") {
     // Somebody may have joined without our having heard of it.
-    const asked = await parts.askAbout(message.swarm_id, message.sender.agent_id);
+    const asked = await parts.askForMessage(message.swarm_id);
     if (asked !== "nobody") admission = admitMessage(message, core.id, core.view, core.joining);
     if ("refusal" in admission && asked === "later") {
       return refuse(
@@ -238,7 +238,9 @@ async function takeIn(
   }
   // While its signature was verified or its endpoint asked, the sender may have got another key, or another place.
   if (sender.publicKey !== verified.publicKey || sender.endpoint !== verified.endpoint) {
-    return refuse("INVALID_SIGNATURE", "invalid_signature", "the sender's key has changed meanwhile");
+    return refuse("UNAVAILABLE", "key_changed", "the sender's key has changed meanwhile: try again", {
+      retryAfter: 1,
+    });
   }
   const decision: LifecycleDecision =
     message.type === "system" ? decideLifecycle(message, swarm, core.id) : { writes: [] };
@@ -255,9 +257,10 @@ async function takeIn(
     messageId: message.message_id,
     at,
   };
-  const queued = toQueued(message, at);
+  const waits = message.type !== "system" && core.parts.options.awaitsTasks;
+  const queued = toQueued(message, waits ? "pending" : "completed", at);
   const writes: MeshRowWrite[] = [seen, ...keyWrites, ...decision.writes, ...introduce(joined, swarm, at)];
-  writes.push(...stillSealing(core, swarm, keyWrites, decision.writes));
+  writes.push(...stillSealing(core, swarm, [...keyWrites, ...decision.writes]));
   if (!muted) writes.push({ kind: "mesh.queue.put", message: queued });
   try {
     await core.commit(writes, swarm.id);
@@ -275,12 +278,7 @@ async function takeIn(
 }
 
 /** Whoever sealed with its old key is held to it with its new one, also if this very message is the first sealed one. */
-function stillSealing(
-  { view, now }: MeshCore,
-  swarm: Swarm,
-  keyWrites: readonly ViewWrite[],
-  writes: readonly ViewWrite[],
-): ViewWrite[] {
+function stillSealing({ view, now }: MeshCore, swarm: Swarm, writes: readonly ViewWrite[]): ViewWrite[] {
   // A key that no swarm knows any more is forgotten, or whoever changes it often would fill the memory.
   const isUsedElsewhere = (key: string): boolean =>
     [...view.swarms.values()].some(
@@ -289,15 +287,13 @@ function stillSealing(
     );
   const seals = (key: string): boolean =>
     view.sealingKeys.has(key) ||
-    keyWrites.some((write) => write.kind === "mesh.seal.put" && write.publicKey === key);
+    writes.some((write) => write.kind === "mesh.seal.put" && write.publicKey === key);
   return writes.flatMap((write): ViewWrite[] => {
     if (write.kind !== "mesh.member.put") return [];
     const { agentId, publicKey } = write.member;
     const before = swarm.members.get(agentId)?.publicKey;
     if (before === undefined || before === publicKey || !seals(before)) return [];
-    const next: ViewWrite[] = view.sealingKeys.has(publicKey)
-      ? []
-      : [{ kind: "mesh.seal.put", publicKey, since: now }];
+    const next: ViewWrite[] = seals(publicKey) ? [] : [{ kind: "mesh.seal.put", publicKey, since: now }];
     return isUsedElsewhere(before) ? next : [...next, { kind: "mesh.seal.remove", publicKey: before }];
   });
 }
@@ -326,9 +322,8 @@ function introduce(member: Member | undefined, swarm: Swarm, at: number): ViewWr
 }
 
 /** Written out field by field: it is made for every message, and spreading objects together takes longer. */
-function toQueued(message: MeshMessage, receivedAt: number): QueuedMessage {
+function toQueued(message: MeshMessage, status: "pending" | "completed", receivedAt: number): QueuedMessage {
   const senderId = message.sender.agent_id;
-  const isSystem = message.type === "system";
   const queued: Mutable<QueuedMessage> = {
     id: queueKey(message.swarm_id, senderId, message.message_id),
     messageId: message.message_id,
@@ -339,13 +334,13 @@ function toQueued(message: MeshMessage, receivedAt: number): QueuedMessage {
     content: message.content,
     envelope: JSON.stringify(message),
     receivedAt,
-    // A system message has had its effect; what is for agents waits for them.
-    status: isSystem ? "completed" : "pending",
+    // A system message has had its effect; what is for agents waits for them, if there are any.
+    status,
     box: "unread",
   };
   if (message.in_reply_to !== undefined) queued.inReplyTo = message.in_reply_to;
   if (message.thread_id !== undefined) queued.threadId = message.thread_id;
-  if (isSystem) queued.processedAt = receivedAt;
+  if (status === "completed") queued.processedAt = receivedAt;
   return queued;
 }
 

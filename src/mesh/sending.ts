@@ -81,14 +81,20 @@ function overloaded(cause: RowConflictError): MeshError {
   return new MeshError("overloaded", `too much waits to be sent: ${cause.reason}`, { cause });
 }
 
+/** Several members may be behind one place. */
 async function byRoom({ parts }: MeshCore, members: readonly Member[]) {
   const waiting = await parts.store.outbox.waitingByTarget(MESH_QUEUE);
-  const isFull = ({ endpoint }: Member): boolean =>
-    (waiting.get(new URL(endpoint).origin) ?? 0) >= parts.options.maxWaiting;
-  return {
-    room: members.filter((member) => !isFull(member)),
-    full: members.filter(isFull).map(({ agentId }) => agentId),
-  };
+  const places = new Map<string, number>();
+  const room: Member[] = [];
+  const full: string[] = [];
+  for (const member of members) {
+    const { origin } = new URL(member.endpoint);
+    const left = places.get(origin) ?? parts.options.maxWaiting - (waiting.get(origin) ?? 0);
+    places.set(origin, left - 1);
+    if (left > 0) room.push(member);
+    else full.push(member.agentId);
+  }
+  return { room, full };
 }
 
 /** ASP: replies keep the thread, or begin one that is named after the message they answer. */

@@ -142,7 +142,11 @@ async function finishRotation(key: string, agentId: string, { mesh }: MeshStore)
 
 /** `mailroom mesh rotate-key`: a new key file, announced with the old key. The old file is kept beside it. */
 export async function rotateKeyFile(directory: string, node: MeshNode): Promise<string> {
-  const next = prepareNextKey(paths(directory).key);
+  const { key } = paths(directory);
+  // An earlier change that was announced, but could not be written, comes first: there is no other copy of its key.
+  const announced = nextKey(key);
+  if (announced?.pair.publicKey.text === node.core.pair.publicKey.text) announced.install();
+  const next = prepareNextKey(key);
   try {
     await node.rotateKey(next);
   } catch (error) {

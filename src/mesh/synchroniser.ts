@@ -1,5 +1,4 @@
 /** Asks masters who is in their swarms: rarely, and without anybody waiting for those who do not answer. */
-import { LRUCache } from "lru-cache";
 import type { MeshCore } from "./core.js";
 import { MeshError } from "./errors.js";
 import type { InviteFiles } from "./invite/files.js";
@@ -11,10 +10,10 @@ const PAUSE = 60_000;
 const ROUND = 3_600_000;
 
 /**
- * `answered`: the master has said who is in, now or a moment ago with the same sender in mind. `later`: it was not
- * reached, or was asked just before this sender came. `nobody`: there is nobody to ask, or nothing to ask with.
+ * `answered`: the master has said who is in. `later`: it was not reached, or was asked too lately to be asked again.
+ * `nobody`: there is nobody to ask, or nothing to ask with.
  */
-export type AskedAbout = "answered" | "later" | "nobody";
+export type Asked = "answered" | "later" | "nobody";
 
 export class Synchroniser {
   readonly #core: MeshCore;
@@ -25,8 +24,6 @@ export class Synchroniser {
   /** Masters, by swarm, whose answers show that they are Mailrooms. */
   readonly #remembering = new Map<string, string>();
   readonly #underWay = new Map<string, Promise<boolean>>();
-  /** Senders that the last answers did not name: they are not asked about again at once. */
-  readonly #askedAbout = new LRUCache<string, number>({ max: 10_000 });
   #cancel: (() => void) | undefined;
 
   constructor(core: MeshCore, invites: InviteFiles) {
@@ -77,16 +74,11 @@ export class Synchroniser {
   }
 
   /** For a message of somebody who is not known here: who joined may write before we have heard of it. */
-  async askAbout(swarmId: string, agentId: string): Promise<AskedAbout> {
-    const key = `${swarmId}/${agentId}`;
-    if (this.#askedLately(swarmId) && !this.#underWay.has(swarmId)) {
-      const askedAt = this.#askedAbout.get(key) ?? Number.NEGATIVE_INFINITY;
-      return this.#core.now - askedAt < PAUSE ? "answered" : "later";
-    }
+  async askForMessage(swarmId: string): Promise<Asked> {
+    // What the master said a moment ago, to somebody else's message, may not be true of this one any more.
+    if (this.#askedLately(swarmId) && !this.#underWay.has(swarmId)) return "later";
     if (!this.#canAsk(swarmId)) return "nobody";
-    if (!(await this.syncOnce(swarmId))) return "later";
-    this.#askedAbout.set(key, this.#core.now);
-    return "answered";
+    return (await this.syncOnce(swarmId)) ? "answered" : "later";
   }
 
   #canAsk(swarmId: string): boolean {

@@ -25,6 +25,12 @@ export class View implements MeshView {
   readonly mutedSwarms = new Map<string, Mute>();
   readonly keys = new Map<string, CachedKey>();
   readonly sealingKeys = new Map<string, number>();
+  readonly #changes = new Map<string, number>();
+
+  /** Grows with every change of who is in a swarm, or may be: for whoever decides on something that was said before. */
+  changesOf(swarmId: string): number {
+    return this.#changes.get(swarmId) ?? 0;
+  }
 
   clear(): void {
     for (const map of [this.swarms, this.mutedAgents, this.mutedSwarms, this.keys, this.sealingKeys])
@@ -32,6 +38,7 @@ export class View implements MeshView {
   }
 
   apply(write: ViewWrite): void {
+    this.#count(write);
     switch (write.kind) {
       case "mesh.swarm.put":
         this.#putSwarm(write.swarm);
@@ -96,6 +103,11 @@ export class View implements MeshView {
     }
   }
 
+  #count(write: ViewWrite): void {
+    const swarmId = swarmOf(write);
+    if (swarmId !== undefined) this.#changes.set(swarmId, this.changesOf(swarmId) + 1);
+  }
+
   #putSwarm(record: SwarmRecord): void {
     const old = this.swarms.get(record.id);
     this.swarms.set(record.id, {
@@ -119,5 +131,22 @@ export class View implements MeshView {
 
   #mutes(of: Mute["of"]): Map<string, Mute> {
     return of === "agent" ? this.mutedAgents : this.mutedSwarms;
+  }
+}
+
+/** The swarm in which a write changes who is in, or may be. */
+function swarmOf(write: ViewWrite): string | undefined {
+  switch (write.kind) {
+    case "mesh.swarm.put":
+      return write.swarm.id;
+    case "mesh.ban.put":
+      return write.ban.swarmId;
+    case "mesh.swarm.remove":
+    case "mesh.member.put":
+    case "mesh.member.remove":
+    case "mesh.ban.remove":
+      return write.swarmId;
+    default:
+      return undefined;
   }
 }

@@ -129,10 +129,6 @@ export interface SentMark extends Of<"sent.mark"> {
   readonly at: number;
   readonly error?: string;
 }
-/** Of what waits to become a task, what somebody has read or put away by now needs nobody else. */
-export interface QueueSettle extends Of<"queue.settle"> {
-  readonly at: number;
-}
 export interface Purge extends Of<"purge"> {
   readonly seenBefore?: number;
   readonly deletedBefore?: number;
@@ -151,7 +147,6 @@ export type MeshRowWrite =
   | SeenPut
   | QueuePut
   | QueueMark
-  | QueueSettle
   | BoxMark
   | SentPut
   | SentMark

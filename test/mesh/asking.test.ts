@@ -95,3 +95,52 @@ describe("a newcomer of whom nobody has told us is heard", () => {
     expect(await textsAt(bob)).toEqual(["is anybody there?"]);
   });
 });
+
+describe("what a master says about its members", () => {
+  /** The master's first answer is on its way while something happens that it does not know of. */
+  function whileItAnswers(happens: () => Promise<void>): void {
+    let isFirst = true;
+    mesh.foreign.set("alice.example.com", async ({ url, body }) => {
+      const answer = await alice.post(new URL(url).pathname, body, {}, "from bob");
+      if (isFirst && url.endsWith("/join")) {
+        isFirst = false;
+        await happens();
+      }
+      return answer;
+    });
+  }
+
+  it("undoes no join that was announced since", async () => {
+    const lab = await mesh.swarm(alice, bob);
+    const token = tokenOf(await alice.node.invite(lab));
+    whileItAnswers(async () => {
+      await alice.post("/swarm/join", joinBody(carol, token));
+      await alice.node.quiet();
+    });
+    await bob.node.sync(lab);
+    expect(membersAt(bob, lab)).toEqual(["alice", "bob", "carol"]);
+  });
+
+  it("undoes no kick that was announced since", async () => {
+    const lab = await mesh.swarm(alice, bob, carol);
+    whileItAnswers(async () => {
+      await alice.node.kick(lab, "carol");
+      await alice.node.quiet();
+    });
+    await bob.node.sync(lab);
+    expect(membersAt(bob, lab)).toEqual(["alice", "bob"]);
+    expect([...bob.node.swarm(lab).bans.keys()]).toEqual(["carol"]);
+  });
+
+  it("a moment before somebody joined is not the last word about who that is", async () => {
+    const lab = await mesh.swarm(alice, bob);
+    expect(await bob.answer(carol.message({ swarm_id: lab }))).toBe(403);
+    mesh.down.add("bob.example.com");
+    await carol.node.join(await alice.node.invite(lab));
+    await mesh.pass(5_000);
+    mesh.down.clear();
+    await carol.node.send({ swarmId: lab, to: "bob", content: "hello" });
+    await mesh.pass(3_600_000);
+    expect(await textsAt(bob)).toEqual(["hello"]);
+  });
+});

@@ -150,6 +150,10 @@ describe("joining", () => {
     await expect(alice.node.reject(id, "bob")).rejects.toMatchObject({ code: "member_not_found" });
     const dave = await mesh.agent("dave");
     await expect(dave.node.join(url)).rejects.toThrow(/TOKEN_EXHAUSTED/);
+    // Nor is it let in after all, when carol has taken its place.
+    await alice.node.approve(id, "carol");
+    await expect(alice.node.approve(id, "bob")).rejects.toMatchObject({ code: "invalid_invite" });
+    expect(membersAt(alice, id)).toEqual(["alice", "carol"]);
   });
 
   it("47. a kicked agent cannot come back with its old invite, nor under another name with its key", async () => {

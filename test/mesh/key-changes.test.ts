@@ -42,6 +42,39 @@ describe("keys", () => {
     }
   });
 
+  it("that was changed does not come back because its endpoint showed it minutes ago", async () => {
+    const lab = await mesh.swarm(alice, bob);
+    // Anybody can make bob ask alice's endpoint.
+    const forged = {
+      ...carol.message({ swarm_id: lab }),
+      sender: { agent_id: "alice", endpoint: alice.endpoint },
+    };
+    expect(await bob.answer(forged)).toBe(401);
+    await alice.node.rotateKey({ pair: renewed, install: () => undefined });
+    await mesh.settle();
+    mesh.clock.jump(240_000);
+    expect(await bob.answer(alice.message({ swarm_id: lab }, { pair: alice.pair }))).toBe(401);
+    expect(bob.node.swarm(lab).members.get("alice")?.publicKey).toBe(renewed.publicKey.text);
+  });
+
+  it("of two messages that come at once after a change none is refused for good", async () => {
+    const lab = await mesh.swarm(alice, bob);
+    alice.node.core.usePair(renewed);
+    const answers = [0, 1].map(() => bob.answer(alice.message({ swarm_id: lab }, { pair: renewed })));
+    expect((await Promise.all(answers)).sort()).toEqual([200, 503]);
+  });
+
+  it("a rotation is heard by who was away for longer than a timestamp is good, also by who pins keys", async () => {
+    const bob = await mesh.agent("bob", { keyPolicy: "pin" });
+    const lab = await mesh.swarm(alice, bob);
+    mesh.down.add("bob.example.com");
+    await alice.node.rotateKey({ pair: renewed, install: () => undefined });
+    await mesh.pass(30 * 3_600_000);
+    mesh.down.clear();
+    await mesh.pass(3 * 3_600_000);
+    expect(bob.node.swarm(lab).members.get("alice")?.publicKey).toBe(renewed.publicKey.text);
+  });
+
   it("a key that an endpoint shows does not undo what was announced while the endpoint was asked", async () => {
     const lab = await mesh.swarm(alice, bob);
     const shown = keyPairFromSeed(Buffer.alloc(32, 98));
@@ -53,7 +86,7 @@ describe("keys", () => {
       const info = { agent_id: "alice", endpoint: alice.endpoint, public_key: shown.publicKey.text };
       return { status: 200, body: JSON.stringify(info) };
     });
-    expect(await bob.answer(alice.message({ swarm_id: lab }, { pair: shown }))).toBe(401);
+    expect(await bob.answer(alice.message({ swarm_id: lab }, { pair: shown }))).toBe(503);
     expect(bob.node.swarm(lab).members.get("alice")?.publicKey).toBe(renewed.publicKey.text);
   });
 

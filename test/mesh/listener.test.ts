@@ -1,5 +1,7 @@
 /** Checklist item 31: what an agent's listener speaks, what it has for everybody, and what for nobody. */
+import { once } from "node:events";
 import { connect } from "node:http2";
+import { connect as connectTcp } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { expect, it } from "vitest";
 import { createMeshHandler } from "../../src/mesh/wire/handler.js";
@@ -78,3 +80,14 @@ it.each(LOCAL_ROUTES.map(({ method, path }) => [method, path] as const))(
     expect([response.status, bodyOf(response).error?.code]).toEqual([404, "NOT_FOUND"]);
   },
 );
+
+it("ends although somebody has opened a connection and says nothing", async () => {
+  const server = await serveTls(createMeshHandler(bob.node));
+  const socket = connectTcp(server.port, "localhost");
+  await once(socket, "connect");
+  // It is known to the server when a later one is served.
+  expect((await server.client().request(`${server.origin}/swarm/health`)).status).toBe(200);
+  const ended = once(socket, "close");
+  await server[Symbol.asyncDispose]();
+  await ended;
+});

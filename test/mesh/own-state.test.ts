@@ -97,3 +97,34 @@ it("what is muted is an agent, so that an export can come back", async () => {
   await replacedBy(exported());
   expect([...alice.node.core.view.mutedAgents.keys()]).toEqual(["bob"]);
 });
+
+it.each(["merge", "replace"] as const)(
+  "who was kicked by another stays out for a mere member, too (%s)",
+  async (mode) => {
+    for (const agent of [bob, carol]) await agent.node.join(await alice.node.invite(lab));
+    await mesh.settle();
+    const before = JSON.stringify(bob.node.exportState());
+    await alice.node.kick(lab, "carol");
+    await mesh.settle();
+    const { conflicts } = await bob.node.importState(before, { mode });
+    expect(membersAt(bob, lab)).toEqual(["alice", "bob"]);
+    expect(conflicts.join()).toContain("carol");
+  },
+);
+
+it("a swarm of the same name gets another alias, wherever in the file it stands", async () => {
+  const state = alice.node.exportState();
+  const other = crypto.randomUUID();
+  const text = JSON.stringify(state).replace(
+    /"swarms":\{("[^"]+"):(\{.*?\}\})/u,
+    (whole, id: string, swarm: string) =>
+      whole.replace(`${id}:`, `"${other}":${swarm.replaceAll(lab, other)},${id}:`),
+  );
+  await replacedBy(text);
+  expect(new Map(alice.node.swarms.map(({ id, alias }) => [id, alias]))).toEqual(
+    new Map([
+      [lab, "lab"],
+      [other, "lab-2"],
+    ]),
+  );
+});

@@ -76,3 +76,12 @@ it("8.29: an address that was refused 120 times in a minute has to wait", async 
   expect(await post(alice.message({ swarm_id: lab }), "192.0.2.1")).toBe(429);
   expect(await post(alice.message({ swarm_id: lab }), "192.0.2.2")).toBe(200);
 });
+
+it("8.29: nor can it go on with senders that nobody knows, whom the master would have to be asked about", async () => {
+  const answers = new Set<number>();
+  for (let index = 0; index < 130; index += 1) {
+    const sender = { agent_id: `nobody${index}`, endpoint: carol.endpoint };
+    answers.add(await bob.answer({ ...carol.message({ swarm_id: lab }), sender }));
+  }
+  expect(answers).toContain(429);
+});

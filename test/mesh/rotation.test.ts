@@ -108,3 +108,17 @@ it("a peer that knows only the key before hears us after a restart, too", async 
   node.retryNow(member.endpoint);
   await expect.poll(async () => (await store.mesh.sentById(messageId))[0]?.status).toBe("delivered");
 });
+
+it("a key that was announced and could not be installed is not lost when the operator tries again", async () => {
+  const next = prepareNextKey(keyFile);
+  const full = () => {
+    throw new Error("no space left");
+  };
+  await expect(node.rotateKey({ pair: next.pair, install: full })).rejects.toThrow("no space left");
+  const commit = store.commit.bind(store);
+  store.commit = () => Promise.reject(new Error("the disk is full"));
+  await expect(rotateKeyFile(directory, node)).rejects.toThrow("the disk is full");
+  store.commit = commit;
+  await reopen();
+  expect(new Set(inUse())).toEqual(new Set([next.pair.publicKey.text]));
+});

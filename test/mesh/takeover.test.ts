@@ -78,3 +78,20 @@ it("8.10: where joiners must be confirmed, a signature does not make another's e
   expect((await strict.post("/swarm/join", body("https://victim.example.com/swarm"))).status).toBe(403);
   expect((await strict.post("/swarm/join", body(carol.endpoint))).status).toBe(200);
 });
+
+it("8.13: somebody's invite does not make a member fetch the list of members for him", async () => {
+  const lab = await mesh.swarm(alice, bob);
+  const { endpoint, pair } = await mesh.agent("mallory");
+  const fetched: number[] = [];
+  mesh.foreign.set("mallory.example.com", async ({ body }) => {
+    // He hands on what he is sent, to the real master.
+    fetched.push((await alice.post("/swarm/join", body)).status);
+    return { status: 500, body: "" };
+  });
+  const issuedAt = Math.floor(mesh.clock.now() / 1_000);
+  const token = signInvite({ swarmId: lab, master: "alice", endpoint, issuedAt }, pair);
+  await expect(bob.node.join(formatInviteUrl(lab, endpoint, token))).rejects.toMatchObject({
+    code: "join_refused",
+  });
+  expect(fetched).toEqual([]);
+});

@@ -79,6 +79,7 @@ function meshOptions(mesh: MeshSettings): Partial<MeshOptions> {
     sealMessages: mesh.seal,
     sealPolicy: mesh.sealPolicy,
     checkJoiners: mesh.checkJoiners,
+    awaitsTasks: mesh.bridge.enabled,
     rateLimits: {
       ...DEFAULT_RATE_LIMITS,
       sender: { count: limits.senderPerMinute, window: 60_000 },

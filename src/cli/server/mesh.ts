@@ -20,7 +20,6 @@ import {
   MeshCarrier,
   MeshError,
   type MeshNode,
-  type MeshRowWrite,
   meshActions,
   type WakeNote,
   WakeTrigger,
@@ -114,7 +113,6 @@ export class ServedMesh {
     const { settings, store } = this.#parts;
     const { bridge, limits } = settings.mesh;
     if (bridge.enabled) {
-      await settleWhatWasRead(store);
       this.#bridge = new InboundBridge({
         node: this.node,
         runtime,
@@ -208,12 +206,6 @@ export class ServedMesh {
       });
     }
   }
-}
-
-/** Messages that somebody read or put away while none became tasks do not become tasks now. */
-async function settleWhatWasRead(store: MeshParts["store"]): Promise<void> {
-  const settle: MeshRowWrite = { kind: "mesh.queue.settle", at: systemClock.now() };
-  await store.commit({ appends: [], rows: [settle] });
 }
 
 /** ASP: Wake Trigger, as configured. */

@@ -97,7 +97,7 @@ function meshLimits(limits: Section) {
     messagesPerHour: limit(
       "messages_per_hour",
       60,
-      "Further messages of one peer in an hour to one task that it has here, or in reply to one message of ours.",
+      "Further messages of one peer in an hour to the tasks that it has here, or in reply to one message of ours.",
     ),
     connections: limit("connections", 1_000, "Connections to the mesh's listener at once."),
     connectionsPerAddress: limit(

@@ -34,14 +34,15 @@ export function meshActions({ node, github }: MeshActionsOptions): readonly Acti
       run: async ({ swarm, to, content }, context) => {
         const messageId = derivedUuid(`action/${context.task.key}/${context.callId}`);
         const origin = originOf(context, messageId, `Message to ${to}`);
-        const { recipients } = await node().send({
+        const { recipients, leftOut = [] } = await node().send({
           swarmId: swarmOf(swarm).id,
           to,
           content,
           messageId,
           origin,
         });
-        return `sent to ${recipients.join(", ") || "nobody: there are no other members"}`;
+        const others = leftOut.length > 0 ? `; not to ${leftOut.join(", ")}, for whom too much waits` : "";
+        return `sent to ${recipients.join(", ") || "nobody: there are no other members"}${others}`;
       },
     }),
     action({

@@ -28,7 +28,7 @@ export interface InboundOptions {
   readonly context?: ContextOptions;
   /** Tasks that one peer may open in an hour. Default 20. */
   readonly tasksPerHour?: number;
-  /** Further messages of one peer in an hour: to one task that it has here, or in reply to one of ours. Default 60. */
+  /** Further messages of one peer in an hour: to the tasks that it has here, or in reply to one of ours. Default 60. */
   readonly messagesPerHour?: number;
 }
 
@@ -235,8 +235,8 @@ export class InboundBridge {
     const place = isKnown ? `thread/${peer}/${taskId}` : peer;
     if (this.#held.has(place)) return;
     const limiter = isKnown ? this.#further : this.#opened;
-    if (!limiter.look(place, node.core.now).allowed) {
-      const what = isKnown ? "written to one task as often" : "opened as many tasks";
+    if (!limiter.look(peer, node.core.now).allowed) {
+      const what = isKnown ? "written to its tasks as often" : "opened as many tasks";
       return this.#leaveInInbox(message, `has ${what} as it may in an hour`);
     }
     try {
@@ -247,7 +247,7 @@ export class InboundBridge {
         ...(entrypoint !== undefined && { entrypoint }),
         rows: (at) => [{ ...this.#markRow(message, "processing"), taskKey: `${at.key}#${at.number}` }],
       });
-      limiter.take(place, node.core.now);
+      limiter.take(peer, node.core.now);
       this.#failures = 0;
       this.#answers.watch({ ...message, taskKey: `${posted.key}#${posted.number}` });
     } catch (error) {

@@ -11,7 +11,7 @@ import { formatTime } from "../time.js";
 import type { ViewWrite } from "../writes.js";
 import type { LifecycleEvent } from "./lifecycle.js";
 import { writeSystemContent } from "./system-content.js";
-import type { Member, MeshView, Swarm, SwarmRecord, SwarmSettings } from "./types.js";
+import type { Member, MeshView, PendingJoin, Swarm, SwarmRecord, SwarmSettings } from "./types.js";
 
 /** One message for some members: the same id and content for all. */
 export interface Announcement {
@@ -109,12 +109,27 @@ export function approveJoin(
   const member: Member = { agentId, endpoint, publicKey, joinedAt: now };
   return {
     writes: [
+      ...useAgain(swarm, pending),
       { kind: "mesh.pending.remove", swarmId, agentId },
       { kind: "mesh.member.put", swarmId, member },
     ],
     announcements: [announceJoin(swarm, member)],
     event: { action: "member_joined", agentId, initiatedBy: selfId },
   };
+}
+
+/** Who was rejected has given its use of the invite back; there must be one left. */
+function useAgain(swarm: Swarm, { status, inviteKey, agentId }: PendingJoin): ViewWrite[] {
+  if (status === "waiting") return [];
+  const invite = swarm.invites.get(inviteKey);
+  const isLeft = invite?.maxUses === undefined || invite.uses < invite.maxUses;
+  if (invite === undefined || invite.revokedAt !== undefined || !isLeft) {
+    throw new MeshError(
+      "invalid_invite",
+      `${agentId} was rejected, and its invite has been used up or revoked since: give it another`,
+    );
+  }
+  return [{ kind: "mesh.invite.use", invite }];
 }
 
 export function rejectJoin(view: MeshView, swarmId: string, selfId: string, agentId: string): Operation {

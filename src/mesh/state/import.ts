@@ -43,7 +43,9 @@ export function decideImport(
   const sparing = Object.values(file.swarms).map(({ swarm_id }) => swarm_id);
   const writes: MeshRowWrite[] = mode === "replace" ? [{ kind: "mesh.clear", sparing }] : [];
   const conflicts: string[] = [];
-  const aliases = new Set([...local.swarms.values()].map(({ alias }) => alias));
+  // Those that stay: what is here, or is in the file and has a name here already.
+  const staying = [...view.swarms.values()].filter(({ id }) => mode === "merge" || sparing.includes(id));
+  const aliases = new Set(staying.map(({ alias }) => alias));
 
   for (const swarm of Object.values(file.swarms)) {
     const known = local.swarms.get(swarm.swarm_id);
@@ -68,7 +70,7 @@ export function decideImport(
         `swarm ${swarm.swarm_id}: the file's master is ${swarm.master}, here it is ${known.master}`,
       );
     }
-    const bans = swarm.master === self.agentId ? view.swarms.get(swarm.swarm_id)?.bans : undefined;
+    const bans = view.swarms.get(swarm.swarm_id)?.bans;
     for (const { agent_id, endpoint, public_key, joined_at } of swarm.members) {
       const there = known?.members.get(agent_id);
       if (bans?.has(agent_id) === true) {

@@ -104,7 +104,7 @@ export function createMeshHandler(node: MeshNode): MeshHandler {
     if ("answer" in judged) return judged.answer;
     try {
       const response = await judged.handle(request);
-      if (response.status >= 400 && response.status !== 429 && response.status !== 503) {
+      if (response.status >= 400 && response.status !== 429) {
         failures.take(networkOf(request.address), node.core.now);
       }
       return response;

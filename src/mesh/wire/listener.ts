@@ -47,7 +47,8 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     session.on("close", () => sessions.delete(session));
     session.setTimeout(120_000, () => session.close());
   });
-  server.on("secureConnection", (socket) => {
+  // From the first byte on: who never finishes its handshake would keep us from ending.
+  server.on("connection", (socket: Socket) => {
     sessions.add(socket);
     socket.on("close", () => sessions.delete(socket));
   });

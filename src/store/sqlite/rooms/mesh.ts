@@ -317,12 +317,6 @@ export const meshRoom = defineRoom<MeshRowWrite>({
       ],
     ),
     "mesh.purge": purge,
-    "mesh.queue.settle": simply(
-      // The second condition shows SQLite that the index of those that wait fits.
-      `UPDATE message_queue SET status = 'completed', processed_at = ?
-        WHERE status = 'pending' AND status IN ('pending', 'processing') AND box <> 'unread'`,
-      ({ at }) => [at],
-    ),
     "mesh.clear": clear,
   },
 });
