@@ -129,7 +129,10 @@ export type Command =
       /** Swarms that hear of it from the owner. */
       readonly told?: readonly string[];
     }
-  /** An agent of another swarm answers the person who wrote to it. The last answer awaited completes the task. */
+  /**
+   * An agent of another swarm answers the person who wrote to it. The last answer awaited completes the task; what is
+   * addressed to nobody who waits for it goes on record.
+   */
   | {
       readonly type: "reply_to_person";
       readonly message: MAILMessage;

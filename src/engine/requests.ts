@@ -1,9 +1,10 @@
 /** Part of `evolve`: who still owes whom an answer, and whom in other swarms a task has to do with. */
 import { formatAgentAddress, isInterswarmAddress, parseAgentAddress } from "../mail/address.js";
 import { MAIL_ALL_LOCAL_AGENTS, type MAILResponse } from "../mail/message.js";
+import { ownValue } from "../mail/record.js";
 import { recipientsOf } from "../mail/render.js";
 import type { Sent } from "./entries.js";
-import { isFromPerson, type OutstandingRequest, partyOf, type TaskState } from "./state.js";
+import { isFromPerson, type OutstandingRequest, type Peer, partyOf, type TaskState } from "./state.js";
 
 /** Requests that are remembered as unanswered; of more than that the oldest are taken for abandoned. */
 const MOST_OUTSTANDING = 1_000;
@@ -42,7 +43,14 @@ function settleRequest(state: TaskState, { recipient, sender, request_id }: MAIL
   const everybodyThere = swarm === undefined ? undefined : formatAgentAddress(MAIL_ALL_LOCAL_AGENTS, swarm);
   const isFrom = ({ to }: OutstandingRequest) => to === sender.address || to === everybodyThere;
   let at = outstanding.findIndex((request) => request.requestId === request_id && isFrom(request));
-  if (at < 0) at = outstanding.findIndex((request) => request.requestId === request_id);
+  // One agent may answer for another, and the system for those who will not; but what a person asked several swarms has
+  // one id, and a swarm answers for itself alone.
+  const speaksFor = ({ to }: OutstandingRequest) =>
+    sender.address_type === "system" ||
+    (parseAgentAddress(to).swarm ?? state.swarm) === (swarm ?? state.swarm);
+  if (at < 0) {
+    at = outstanding.findIndex((request) => request.requestId === request_id && speaksFor(request));
+  }
   // Other implementations answer with an id of their own: then the oldest request to the sender is meant.
   if (at < 0) at = outstanding.findIndex((request) => request.from === from && isFrom(request));
   if (at >= 0) outstanding.splice(at, 1);
@@ -66,28 +74,30 @@ function requestIdOf(message: Sent["message"]): string | undefined {
 /** Remembers whom in another swarm the end of the task is to be told. */
 export function trackPeers(state: TaskState, { message }: Sent): void {
   const { sender } = message.message;
-  const peers = { ...state.peers };
   if (sender.address_type === "agent" && isInterswarmAddress(sender.address, state.swarm)) {
     const swarm = parseAgentAddress(sender.address).swarm ?? "";
     const asks = message.msg_type === "request";
     const hops = message.message.routing_info?.hops;
-    peers[swarm] = {
+    setPeer(state, swarm, {
       address: sender.address,
       ...(asks && { requestId: message.message.request_id }),
       ...(typeof hops === "number" && { hops, number: state.number }),
-    };
+    });
   } else {
     for (const { address } of recipientsOf(message)) {
       const { swarm } = parseAgentAddress(address);
       if (swarm === undefined || swarm === state.swarm) continue;
-      const known = peers[swarm];
+      const known = ownValue(state.peers, swarm);
       const answers = message.msg_type === "response" && known?.address === address;
-      if (known === undefined) peers[swarm] = { address };
+      if (known === undefined) setPeer(state, swarm, { address });
       else if (answers) {
         const { requestId: _, ...rest } = known;
-        peers[swarm] = rest;
+        setPeer(state, swarm, rest);
       }
     }
   }
-  state.peers = peers;
+}
+
+function setPeer(state: TaskState, swarm: string, peer: Peer): void {
+  state.peers = { ...state.peers, [swarm]: peer };
 }

@@ -7,6 +7,8 @@ import type { SwarmRegistry } from "./registry/registry.js";
 import type { FederationSettings } from "./settings.js";
 
 const TIME_LIMIT = 10_000;
+/** Every swarm of the registry is checked again and again: what strangers name must not grow without end. */
+const MOST_REGISTERED = 1_000;
 
 export interface DiscoveryParts {
   readonly registry: SwarmRegistry;
@@ -32,6 +34,7 @@ export function discoverSwarmsAction(parts: DiscoveryParts): Action {
       if (parts.policy === "off") throw new Error("discovery is switched off on this server");
       const lines: string[] = [];
       for (const url of checked.value.discovery_urls.slice(0, 10)) {
+        context.signal.throwIfAborted();
         lines.push(await discoverOne(url, parts, context));
       }
       return lines.join("\n");
@@ -54,13 +57,18 @@ async function discoverOne(
   }
   if (policy === "register") {
     const added: string[] = [];
+    let full = false;
     for (const { name, baseUrl } of found) {
+      context.signal.throwIfAborted();
       // No admin has looked at it, so it gets no further than the URL that it was found at.
       if (registry.has(name) || guard.checkUrl(baseUrl) !== undefined) continue;
+      full = registry.list().length >= MOST_REGISTERED;
+      if (full) break;
       const entry = await registry.register({ name, baseUrl, volatile: true }).catch(() => undefined);
       if (entry !== undefined) added.push(name);
     }
-    return `${url}: ${added.length === 0 ? "no new swarms" : `registered, without tokens: ${added.join(", ")}`}`;
+    const said = added.length === 0 ? "no new swarms" : `registered, without tokens: ${added.join(", ")}`;
+    return `${url}: ${said}${full ? `; ${MOST_REGISTERED} swarms are known, and no more are taken` : ""}`;
   }
   const names = await registry.propose(found);
   return names.length === 0

@@ -1,4 +1,5 @@
 /** Everything between this swarm and others, put together. */
+import { existsSync, readFileSync } from "node:fs";
 import type { Action } from "../engine/agent.js";
 import type { Carrier } from "../engine/carrier.js";
 import type { Bus, Clock, Ids, JournalKey, RowWrite, Store } from "../engine/ports.js";
@@ -21,11 +22,11 @@ import { openSigningKey } from "./key-file.js";
 import { type FederationStore, federationStoreOf, type ReceivedExpire } from "./ports.js";
 import { formatRegistryFile, readRegistryFile } from "./registry/file.js";
 import { HealthChecks, type HealthResult } from "./registry/health.js";
-import { SwarmRegistry, unknownSwarm } from "./registry/registry.js";
+import { type SkippedEntry, SwarmRegistry, unknownSwarm } from "./registry/registry.js";
 import type { Environment } from "./registry/token.js";
 import { Router } from "./router/router.js";
 import { DEFAULT_FEDERATION_SETTINGS, type FederationSettings } from "./settings.js";
-import { StreamCopier } from "./streams/copier.js";
+import { MOST_STREAMS, StreamCopier } from "./streams/copier.js";
 import type { SigningKey } from "./wrapper/signature.js";
 
 export interface FederationProblem {
@@ -63,6 +64,10 @@ export interface FederationOptions {
 export const CAPABILITIES: readonly string[] = ["dedupe", "events"];
 
 const SWEEP_INTERVAL = 60 * 60 * 1000;
+/** Servers that never run for an hour are swept, too. */
+const FIRST_SWEEP = 60 * 1000;
+/** Connections to a swarm beside those of mail, so that a check does not wait for mail that hangs. */
+const CHECKS_PER_SWARM = 4;
 
 export class Federation {
   readonly settings: FederationSettings;
@@ -76,9 +81,13 @@ export class Federation {
   readonly #foreign: Guard;
   readonly #router: Router;
   readonly #health: HealthChecks;
+  /** Streams stay open: they must not take connections away from mail. */
+  readonly #streamClient: HttpClient;
   #started:
     | { readonly inbound: Inbound; readonly runtime: Runtime; readonly copier: StreamCopier }
     | undefined;
+  /** What the registry file has and we cannot use. It is its author's, and stays there. */
+  #skipped: readonly SkippedEntry[] = [];
   #cancelSweep: () => void = () => {};
   #unsubscribe: () => void = () => {};
 
@@ -92,14 +101,18 @@ export class Federation {
     const { foreign, registered: guard } = federationGuards(settings.allow);
     this.#guard = guard;
     this.#foreign = foreign;
-    this.client = createHttpClient({
+    const http = {
       clock,
       guard: foreign,
       userAgent: `MAIL-Interswarm-Router/${options.swarm}`,
-      connectionsPerOrigin: settings.attemptsPerSwarm,
       ...(tls !== undefined && { tls }),
       ...(options.resolve !== undefined && { resolve: options.resolve }),
+    };
+    this.client = createHttpClient({
+      ...http,
+      connectionsPerOrigin: settings.attemptsPerSwarm + CHECKS_PER_SWARM,
     });
+    this.#streamClient = createHttpClient({ ...http, connectionsPerOrigin: MOST_STREAMS });
     const store = this.#store;
     const { client } = this;
     const local = () => options.swarm;
@@ -145,10 +158,12 @@ export class Federation {
     const key = options.keyFile === undefined ? undefined : await openSigningKey(options.keyFile);
     const federation = new Federation(options, key);
     const { registryFile, swarm } = options;
-    await federation.registry.load(
-      registryFile === undefined ? [] : await readRegistryFile(registryFile, swarm),
-    );
-    federation.#writeFile();
+    const fromFile = registryFile === undefined ? [] : await readRegistryFile(registryFile, swarm);
+    federation.#skipped = await federation.registry.load(fromFile);
+    for (const { found, reason } of federation.#skipped) {
+      const message = `${registryFile}: '${found.entry.name}' is not taken over: ${reason}`;
+      options.report({ code: "registry_file", message, cause: undefined });
+    }
     return federation;
   }
 
@@ -164,8 +179,8 @@ export class Federation {
   }
 
   start(runtime: Runtime, bus: Bus): void {
-    const { clock } = this.#options;
-    const { registry, client, settings } = this;
+    const { clock, random = Math.random } = this.#options;
+    const { registry, settings } = this;
     const guard = this.#guard;
     const inbound = new Inbound({
       reads: this.#store.federation,
@@ -173,18 +188,30 @@ export class Federation {
       clock,
       settings,
       keyOf: (swarm) => registry.get(swarm)?.publicKey ?? null,
+      isKnown: (swarm) => registry.has(swarm),
     });
     const local = () => runtime.rules.swarm;
-    const copier = new StreamCopier({ runtime, bus, clock, registry, client, guard, local });
+    const copier = new StreamCopier({
+      runtime,
+      bus,
+      clock,
+      random,
+      registry,
+      client: this.#streamClient,
+      guard,
+      local,
+    });
     this.#started = { inbound, runtime, copier };
     // Who waits for a swarm that is not known any more is told now, and not at the next attempt.
     this.#unsubscribe = registry.onChange((name) => {
       if (!registry.has(name)) this.#router.retryNow(name);
     });
+    this.#writeFile({ unlessSame: true });
+    this.#reportNamesTaken();
     this.#router.start(runtime);
     this.#health.start();
     copier.start();
-    this.#armSweep();
+    this.#armSweep(FIRST_SWEEP);
   }
 
   async close(): Promise<void> {
@@ -193,7 +220,7 @@ export class Federation {
     this.#started?.copier.stop();
     await this.#health.stop();
     await this.#router.stop();
-    await this.client.close();
+    await Promise.all([this.client.close(), this.#streamClient.close()]);
   }
 
   /** @throws Error before `start` */
@@ -208,7 +235,8 @@ export class Federation {
     if (entry === undefined) throw unknownSwarm(name);
     const result = await this.#health.check(entry.baseUrl);
     if (result.ok) {
-      await this.registry.seen(name, { at: this.#options.clock.now(), latency: result.latency });
+      const { latency } = result;
+      await this.registry.seen(name, { at: this.#options.clock.now(), latency, baseUrl: entry.baseUrl });
       this.#router.retryNow(name);
     }
     return result;
@@ -246,8 +274,18 @@ export class Federation {
     }));
   }
 
-  #armSweep(): void {
-    this.#cancelSweep = this.#options.clock.after(SWEEP_INTERVAL, () => {
+  /** Decisions I. Only now: when the registry is read, not everything else that has names is open yet. */
+  #reportNamesTaken(): void {
+    const { isNameTaken, report } = this.#options;
+    for (const { name } of this.registry.list()) {
+      if (isNameTaken?.(name) !== true) continue;
+      const message = `swarm '${name}' has the name of something else here: unregister it, or rename the other`;
+      report({ code: "name_taken", message, cause: undefined });
+    }
+  }
+
+  #armSweep(wait: number): void {
+    this.#cancelSweep = this.#options.clock.after(wait, () => {
       const before = this.#options.clock.now() - this.settings.remember;
       const expire: ReceivedExpire = { kind: "federation.received.expire", before };
       const rows: RowWrite[] = [expire, this.#router.purge()];
@@ -258,11 +296,11 @@ export class Federation {
           cause,
         });
       });
-      this.#armSweep();
+      this.#armSweep(SWEEP_INTERVAL);
     });
   }
 
-  #writeFile(): void {
+  #writeFile({ unlessSame = false } = {}): void {
     const { registryFile, swarm, publicUrl } = this.#options;
     if (registryFile === undefined) return;
     const definition = this.#started?.runtime.definition;
@@ -275,7 +313,12 @@ export class Federation {
       version: PROTOCOL_VERSION,
     };
     try {
-      replaceFile(registryFile, formatRegistryFile(local, this.registry.list()));
+      const others = this.#skipped
+        .map(({ found }) => found)
+        .filter(({ entry }) => !this.registry.has(entry.name));
+      const text = formatRegistryFile(local, this.registry.list(), others);
+      if (unlessSame && existsSync(registryFile) && readFileSync(registryFile, "utf8") === text) return;
+      replaceFile(registryFile, text);
     } catch (cause) {
       this.#options.report({ code: "registry_file", message: `${registryFile} was not written`, cause });
     }

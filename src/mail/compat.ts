@@ -5,6 +5,7 @@
  *
  * The input is never changed. What cannot be put right is refused with the paths of the original.
  */
+import { DEEPEST_JSON, isDeeperThan } from "./depth.js";
 import { type Checked, valueOrThrow } from "./errors.js";
 import type { MAILInterswarmMessage, MAILMessage } from "./message.js";
 import { formatTaskContributor } from "./owner.js";
@@ -85,6 +86,9 @@ const OPTIONAL_IN_WRAPPER = ["auth_token", "metadata"] as const;
 const OWNER_FIELDS = ["task_owner", "task_contributors"] as const;
 
 function acceptWrapper(value: unknown, options: AcceptInterswarmOptions): Checked<MAILInterswarmMessage> {
+  if (isDeeperThan(DEEPEST_JSON, value)) {
+    return { ok: false, errors: [{ path: "", message: `is nested to more than ${DEEPEST_JSON} levels` }] };
+  }
   if (!isRecord(value)) return checkInterswarmMessage(value, options);
   const source = typeof value.source_swarm === "string" ? value.source_swarm : undefined;
   const wrapper = withoutNulls(value, OPTIONAL_IN_WRAPPER);

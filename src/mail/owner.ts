@@ -4,6 +4,9 @@ import { MailFormatError } from "./errors.js";
 export const TASK_CONTRIBUTOR_ROLES = ["admin", "user", "swarm"] as const;
 export type TaskContributorRole = (typeof TASK_CONTRIBUTOR_ROLES)[number];
 
+/** Of one task; wrappers that name more are refused. */
+export const MOST_CONTRIBUTORS = 200;
+
 export interface TaskContributor {
   readonly role: TaskContributorRole;
   readonly id: string;

@@ -34,6 +34,22 @@ export class Call {
     return this.#controller.signal;
   }
 
+  /**
+   * What comes of a promise, unless the call is over first: then what comes late is handed to `late`. The HTTP library
+   * notes an abort but acts on it only when the request has a connection, which may never be.
+   */
+  whileItLasts<T>(pending: Promise<T>, late: (value: T) => void): Promise<T> {
+    const { signal } = this;
+    return new Promise((resolve, reject) => {
+      const abort = (): void => {
+        reject(signal.reason);
+        pending.then(late, () => undefined);
+      };
+      signal.addEventListener("abort", abort, { once: true });
+      pending.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+    });
+  }
+
   /** From here on the time limit no longer counts; the caller's signal still does. */
   headArrived(): void {
     this.#cancelTimer();

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Timers } from "./call.js";
 import { createHttpClient, type HttpClient, type HttpClientOptions } from "./client.js";
@@ -81,6 +81,56 @@ describe("a request", () => {
       const error = await failure(client().request(origin + path, { timeLimit: 50 }));
       expect(error).toMatchObject({ code: "timed_out", sent: true });
     }
+  });
+
+  /** Takes connections and says nothing, as long as the test runs. */
+  async function silence(): Promise<string> {
+    const sockets: Socket[] = [];
+    const server = createTcpServer((socket) => sockets.push(socket.on("error", () => undefined)));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    cleanups.push(() => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    });
+    return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  it("gives up, or stops when the caller does, while the connection is being made", async () => {
+    const url = `https://${await silence()}/`;
+    const late = await failure(client({ connectTimeLimit: 600_000 }).request(url, { timeLimit: 50 }));
+    expect(late).toMatchObject({ code: "timed_out", sent: false });
+    const stopped = await failure(client().request(url, { signal: AbortSignal.timeout(50) }));
+    expect(stopped).toMatchObject({ code: "aborted", sent: false });
+  });
+
+  it("gives up while the resolver is silent, by its own limit or by that of connections", async () => {
+    const resolve = () => new Promise<never>(() => undefined);
+    const url = "https://silent.example/";
+    expect(await failure(client({ resolve }).request(url, { timeLimit: 50 }))).toMatchObject({
+      code: "timed_out",
+      sent: false,
+    });
+    expect(await failure(client({ resolve, connectTimeLimit: 50 }).request(url))).toMatchObject({
+      code: "unresolved_host",
+      sent: false,
+    });
+  });
+
+  it("that was given up while all connections were taken is never sent", async () => {
+    const asked: string[] = [];
+    const origin = await serve((request, response) => {
+      asked.push(request.url ?? "");
+      if (request.url === "/held") response.write("one");
+      else response.end();
+    });
+    const http = client({ connectionsPerOrigin: 1 });
+    const held = await http.open(`${origin}/held`);
+    const error = await failure(http.request(`${origin}/late`, { timeLimit: 50 }));
+    expect(error).toMatchObject({ code: "timed_out", sent: false });
+    const next = http.request(`${origin}/next`);
+    held.close();
+    expect((await next).status).toBe(200);
+    expect(asked).toEqual(["/held", "/next"]);
   });
 
   it("stops when the caller does", async () => {

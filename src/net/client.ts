@@ -13,7 +13,10 @@ export interface RequestOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** Milliseconds: for `request` until the whole answer is there, for `open` until its head is. Default 30 s. */
+  /**
+   * Milliseconds: for `request` until the whole answer is there, for `open` until its head is. Default 30 s. Waiting for
+   * a free connection, the resolver and the handshake counts.
+   */
   readonly timeLimit?: number;
   /** Default 4 MiB for `request`; `open` has no limit unless one is given. */
   readonly maxBytes?: number;
@@ -58,7 +61,7 @@ export interface HttpClientOptions {
   readonly userAgent?: string;
   /** Connections to one origin. Default 16. */
   readonly connectionsPerOrigin?: number;
-  /** Default 10 s. */
+  /** For the resolver, and again for the connection with its handshake. Default 10 s. */
   readonly connectTimeLimit?: number;
   /** Default: the operating system's. */
   readonly resolve?: Resolve;
@@ -80,7 +83,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     let agent = agents.get(guard);
     if (agent === undefined) {
       agent = new Agent({
-        connect: guardedConnector({ guard, tls, resolve, connectTimeLimit }),
+        connect: guardedConnector({ guard, tls, resolve, connectTimeLimit, clock }),
         connections: connectionsPerOrigin,
         pipelining: 1,
       });
@@ -107,7 +110,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         if (refusal !== undefined) throw new NetError(refusal.code, refusal.message, { url: hop.url });
         call.url = hop.url;
         call.signal.throwIfAborted();
-        const answer = await agentFor(guard)
+        const asked = agentFor(guard)
           .compose(marking(call))
           .request({
             origin: hop.url.origin,
@@ -119,6 +122,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
             headersTimeout: timeLimit,
             bodyTimeout: idleLimit,
           });
+        const answer = await call.whileItLasts(asked, discard);
         const headers = flatten(answer.headers);
         const location = headers.location;
         if (maxRedirects === 0 || !isRedirect(answer.statusCode, location)) {

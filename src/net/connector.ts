@@ -2,6 +2,7 @@
 import { lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import { buildConnector } from "undici";
+import type { Timers } from "./call.js";
 import type { Guard, Refusal } from "./guard.js";
 import type { ConnectionTls } from "./tls.js";
 
@@ -33,10 +34,11 @@ export interface ConnectorOptions {
   readonly tls: ConnectionTls;
   readonly resolve: Resolve;
   readonly connectTimeLimit: number;
+  readonly clock: Timers;
 }
 
 export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
-  const { guard, tls, resolve, connectTimeLimit } = options;
+  const { guard, tls, resolve, connectTimeLimit, clock } = options;
   return (request, callback) => {
     const scheme = request.protocol === "https:" ? "https:" : "http:";
     const host = request.hostname;
@@ -55,7 +57,7 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
       if (refusal !== undefined) return callback(new RefusedConnection(refusal), null);
       return connectTo([]);
     }
-    resolve(host).then(
+    inTime(resolve(host), connectTimeLimit, clock).then(
       (addresses) => {
         const permitted = addresses.filter(({ address }) => judge(address) === undefined);
         if (permitted.length > 0) return connectTo(permitted);
@@ -68,6 +70,18 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
       (error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null),
     );
   };
+}
+
+/** Resolvers have limits of their own, which may be much longer. */
+function inTime<T>(pending: Promise<T>, limit: number, clock: Timers): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.after(limit, () =>
+      reject(
+        Object.assign(new Error(`the resolver did not answer within ${limit} ms`), { code: "EAI_AGAIN" }),
+      ),
+    );
+    pending.then(resolve, reject).finally(cancel);
+  });
 }
 
 function answering(addresses: readonly ResolvedAddress[]): LookupFunction {

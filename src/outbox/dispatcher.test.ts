@@ -266,15 +266,55 @@ describe("failure", () => {
   });
 
   it("does not hold it against a target that it asked to wait", async () => {
-    const { put, run, attempts } = await setUp(() => ({
-      kind: "retry",
-      reason: "429",
-      after: 10,
-      answered: true,
-    }));
+    const { put, run, attempts } = await setUp(
+      () => ({ kind: "retry", reason: "429", after: 10, answered: true }),
+      { backoff: { base: 10, factor: 10, cap: 1_000, jitter: 0 } },
+    );
     await put("a");
     await run(200);
     expect(attempts.length).toBeGreaterThan(10);
+  });
+
+  it("does not ask a target without pause, even one that wants it so", async () => {
+    const { put, run, attempts } = await setUp(
+      () => ({ kind: "retry", reason: "503", after: 0, answered: true }),
+      { backoff: { base: 100, factor: 2, cap: 1_000, jitter: 0 } },
+    );
+    await put("a");
+    // 0, 100, 300, 700
+    await run(1_000);
+    expect(attempts).toHaveLength(4);
+  });
+
+  it("looks again when the store could not say what waits", async () => {
+    const { put, run, store, problems } = await setUp(() => delivered);
+    const { heads } = store.outbox;
+    let refusals = 1;
+    Object.assign(store.outbox, {
+      heads: (...asked: Parameters<typeof heads>) =>
+        refusals-- > 0 ? Promise.reject(new Error("busy")) : heads(...asked),
+    });
+    await put("a");
+    await run(5_000);
+    expect(problems).toHaveLength(1);
+    expect(await store.outbox.counts(QUEUE)).toMatchObject({ waiting: 0, delivered: 1 });
+  });
+
+  it.each<[string, AttemptResult, boolean]>([
+    ["a refusal, which may be nothing but the abort", { kind: "refused", reason: "aborted" }, true],
+    ["what nobody knows", { kind: "retry", reason: "aborted", uncertain: true }, true],
+    ["what certainly was not sent", { kind: "retry", reason: "aborted" }, false],
+  ])("gives nothing up at a shutdown: %s", async (_, result, interrupted) => {
+    const { put, dispatcher, attempts, store } = await setUp(
+      ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve(result))),
+      { journalAttempts: true },
+    );
+    await put("a");
+    dispatcher.wake();
+    while (attempts.length === 0) await new Promise(setImmediate);
+    await dispatcher.stop();
+    const item = await store.outbox.item("a");
+    expect([item?.outcome, item?.payload, item?.interrupted]).toEqual([undefined, "a", interrupted]);
   });
 
   it("remembers that an attempt was under way when the process died, if asked to", async () => {
@@ -291,10 +331,13 @@ describe("failure", () => {
     first.dispatcher.wake();
     while (first.attempts.length === 0) await new Promise(setImmediate);
     await first.dispatcher.stop();
-    const second = await setUp(() => delivered, { store, journalAttempts: true });
-    await second.run();
+    const second = await setUp(
+      ({ number }) => (number === 1 ? { kind: "retry", reason: "not sent" } : delivered),
+      { store, journalAttempts: true },
+    );
+    await second.run(10_000);
     expect(first.attempts.map(({ interrupted }) => interrupted)).toEqual([false]);
-    expect(second.attempts.map(({ interrupted }) => interrupted)).toEqual([true]);
+    expect(second.attempts.map(({ interrupted }) => interrupted)).toEqual([true, true]);
   });
 });
 
@@ -317,6 +360,23 @@ describe("the outcome", () => {
     expect(asked).toBe(2);
     expect(attempts).toHaveLength(1);
     expect((await store.read("owner")).map(({ data }) => data)).toEqual(["[0]", '["outcome"]']);
+  });
+
+  it("of one item that its owner cannot settle does not keep others from expiring", async () => {
+    const finals: string[] = [];
+    const { put, run, clock } = await setUp(() => ({ kind: "retry", reason: "down", after: 3_600_000 }), {
+      settle: ({ id }) => {
+        if (id === "ill") throw new Error("no picture of it");
+        return undefined;
+      },
+      finished: ({ id }, { outcome, at }) => finals.push(`${id} ${outcome} ${at - start}`),
+    });
+    const start = clock.now();
+    await put("ill", { deadlineAt: start + 10_000 });
+    await put("well", { deadlineAt: start + 10_000 });
+    await put("later", { deadlineAt: start + 15_500 });
+    await run(20_000);
+    expect(finals).toEqual(["well expired 10000", "later expired 15500"]);
   });
 
   it("is not asked for again when the store was busy", async () => {

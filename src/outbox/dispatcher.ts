@@ -24,7 +24,7 @@ export type AttemptResult =
   | {
       readonly kind: "retry";
       readonly reason: string;
-      /** Milliseconds; in place of the backoff. */
+      /** Milliseconds; in place of the backoff, unless it is shorter than the backoff's first pause. */
       readonly after?: number;
       /** The request may have got through. */
       readonly uncertain?: boolean;
@@ -88,6 +88,8 @@ export class Dispatcher {
   readonly #stop = new AbortController();
   #seen = 0;
   #nextDeadline: number | undefined;
+  /** When to look again, after the store could not say what waits. */
+  #loadAgainAt: number | undefined;
   #loading: Promise<void> | undefined;
   #wakeAgain = false;
   #cancelTimer: (() => void) | undefined;
@@ -154,6 +156,7 @@ export class Dispatcher {
       this.#nextDeadline = await this.#parts.reads.nextDeadline(this.#options.queue, 0);
     } catch (error) {
       this.#storeFailed(error);
+      this.#loadAgainAt = this.#parts.clock.now() + STORE_PAUSE;
     }
     this.#pump();
   }
@@ -169,6 +172,10 @@ export class Dispatcher {
     const now = this.#parts.clock.now();
     const { concurrency = 64, targetConcurrency = 4 } = this.#options;
     let wakeAt = Number.POSITIVE_INFINITY;
+    if (this.#loadAgainAt !== undefined && this.#loadAgainAt <= now) {
+      this.#loadAgainAt = undefined;
+      this.wake();
+    }
     this.#agenda.ripen(now);
     // An open circuit or a full target must not keep anybody from being told.
     if (this.#nextDeadline !== undefined && this.#nextDeadline <= now) this.#expireOverdue(now);
@@ -186,7 +193,8 @@ export class Dispatcher {
       this.#begin(head);
     }
     const never = Number.POSITIVE_INFINITY;
-    this.#sleepUntil(Math.min(wakeAt, this.#agenda.nextDue ?? never, this.#nextDeadline ?? never), now);
+    const { nextDue = never } = this.#agenda;
+    this.#sleepUntil(Math.min(wakeAt, nextDue, this.#nextDeadline ?? never, this.#loadAgainAt ?? never), now);
   }
 
   #expireOverdue(now: number): void {
@@ -207,16 +215,26 @@ export class Dispatcher {
   async #expireUntil(now: number): Promise<void> {
     const { reads } = this.#parts;
     const { queue } = this.#options;
+    const failed = new Set<string>();
     for (;;) {
-      const limit = PAGE + this.#attempted.size;
+      const limit = PAGE + this.#attempted.size + failed.size;
       const items = await reads.overdue(queue, now, limit);
       for (const item of items) {
-        if (this.#attempted.has(item.id)) continue;
-        await this.#finish(item, item, this.#unsettled.get(item.id) ?? this.#expiry(item));
+        if (this.#attempted.has(item.id) || failed.has(item.id)) continue;
+        try {
+          await this.#finish(item, item, this.#unsettled.get(item.id) ?? this.#expiry(item));
+        } catch (error) {
+          // One that its owner cannot settle must not keep the others from being told.
+          if (failed.size === 0) this.#storeFailed(error);
+          failed.add(item.id);
+          if (failed.size >= PAGE) throw error;
+        }
       }
       if (items.length < limit || this.#stop.signal.aborted) break;
     }
-    this.#nextDeadline = await reads.nextDeadline(queue, now);
+    const next = await reads.nextDeadline(queue, now);
+    const again = this.#parts.clock.now() + STORE_PAUSE;
+    this.#nextDeadline = failed.size === 0 ? next : Math.min(again, next ?? again);
   }
 
   #sleepUntil(time: number, now: number): void {
@@ -292,13 +310,13 @@ export class Dispatcher {
       case "retry": {
         if (result.answered === true) this.#circuits.succeeded(head.target);
         else this.#circuits.failed(head.target, at);
-        const { reason, uncertain = false } = result;
+        const { reason } = result;
+        // That this one was not sent says nothing about an earlier one that was cut off.
+        const uncertain = result.uncertain === true || item.interrupted;
         if (item.deadlineAt !== undefined && item.deadlineAt <= at) {
           return this.#finish(head, item, this.#expiry({ ...item, attempts, reason }));
         }
-        const wait =
-          result.after ?? backoffDelay(this.#options.backoff ?? DEFAULT_BACKOFF, attempts, this.#random);
-        const dueAt = at + wait;
+        const dueAt = at + this.#pauseAfter(attempts, result.after ?? 0);
         await this.#keep(head, { kind: "outbox.retry", id: item.id, attempts, dueAt, reason, uncertain });
         return;
       }
@@ -307,19 +325,30 @@ export class Dispatcher {
     }
   }
 
-  /** `undefined` when we are stopping: then nothing is known, and the next process tries again. */
+  /** A target that asks for no pause at all gets the same as one that says nothing. */
+  #pauseAfter(attempts: number, asked: number): number {
+    const { backoff = DEFAULT_BACKOFF } = this.#options;
+    return asked >= backoff.base ? asked : Math.max(asked, backoffDelay(backoff, attempts, this.#random));
+  }
+
+  /**
+   * `undefined` when we are stopping and nothing is certain: the next process tries again. A refusal is not: it may be
+   * nothing but the abort.
+   */
   async #handle(item: StoredItem): Promise<AttemptResult | undefined> {
     const limit = new AbortController();
     const cancel = this.#parts.clock.after(this.#options.timeLimit ?? 60_000, () =>
       limit.abort(new Error("the attempt took too long")),
     );
     try {
-      return await this.#options.handler({
+      const result = await this.#options.handler({
         item,
         number: item.attempts + 1,
         interrupted: item.interrupted,
         signal: AbortSignal.any([limit.signal, this.#stop.signal]),
       });
+      const certain = result.kind === "delivered" || (result.kind === "retry" && result.uncertain !== true);
+      return certain || !this.#stop.signal.aborted ? result : undefined;
     } catch (error) {
       if (this.#stop.signal.aborted) return undefined;
       return {

@@ -6,6 +6,7 @@ import { call } from "../http/harness.js";
 import { houseSwarm, Slow } from "./agents.js";
 import { type House, introduce, openHouse } from "./house.js";
 import { until } from "./until.js";
+import { deliver } from "./wire.js";
 
 let alpha: House;
 let beta: House;
@@ -234,6 +235,51 @@ describe("[MAIL-REST-12] POST /interswarm/message", () => {
       "clerk@beta: beta says: hello",
       "clerk@gamma: gamma says: hello",
     ]);
+  });
+
+  it("waits for the second swarm though the first says more than one word, and ends the task on its side", async () => {
+    const taskId = randomUUID();
+    const targets = ["slow@beta", "clerk@gamma"];
+    const asked = send({ ...TOKEN, body: "[hold] hello", targets, task_id: taskId });
+    const fromGamma = async () =>
+      (await journalOf(alpha, "user", "ann", taskId)).flatMap((entry) =>
+        entry.t === "sent" && entry.message.message.sender.address === "clerk@gamma" ? [entry.message] : [],
+      );
+    const [first] = await until(async () => {
+      const task = await alpha.mailroom.user("ann").task(taskId);
+      const found = task === undefined ? [] : await fromGamma();
+      return found.length > 0 ? found : undefined;
+    }, "gamma's answer");
+    if (first?.msg_type !== "response") throw new Error("gamma answers with a response");
+    const more = {
+      taskId,
+      owner: "user:ann@alpha",
+      source: "gamma",
+      from: "clerk@gamma",
+      to: "ann@alpha",
+      type: "response",
+      requestId: first.message.request_id,
+    } as const;
+    for (const wish of [
+      { body: "and another thing" },
+      { subject: "::task_complete::", body: "gamma is done" },
+    ]) {
+      expect((await deliver(alpha.url, "back", { ...more, ...wish })).status).toBe(200);
+    }
+    expect((await fromGamma()).map(({ message }) => message.body)).toEqual([
+      "gamma says: [hold] hello",
+      "and another thing",
+      "gamma is done",
+    ]);
+    await until(() => slow.begun > 0, "beta's turn");
+    slow.release(true);
+    const { response } = (await asked).body as { response: { message: { body: string } } };
+    expect(response.message.body.split("\n\n").sort()).toEqual([
+      "clerk@gamma: and another thing",
+      "clerk@gamma: gamma says: [hold] hello",
+      "slow@beta: late: [hold] hello",
+    ]);
+    expect(turnsIn(await journalOf(alpha, "user", "ann", taskId))).toBe(0);
   });
 
   it("with `stream` has the events, and with an event stream sends them as they come", async () => {

@@ -20,6 +20,7 @@ export interface HouseOptions {
   readonly limits?: MailroomOptions["limits"];
   readonly env?: Readonly<Record<string, string>>;
   readonly registryFile?: string;
+  readonly isNameTaken?: (name: string) => boolean;
   readonly signs?: boolean;
   /** An authority that it trusts beside the public ones, as PEM. */
   readonly ca?: string;
@@ -64,6 +65,7 @@ export async function openHouse(options: HouseOptions): Promise<House> {
     report: onProblem,
     ...(data !== undefined && options.signs !== false && { keyFile: join(data, "federation.key") }),
     ...(options.registryFile !== undefined && { registryFile: options.registryFile }),
+    ...(options.isNameTaken !== undefined && { isNameTaken: options.isNameTaken }),
     ...(options.ca !== undefined && { tls: { extraCa: options.ca } }),
     ...(options.resolve !== undefined && { resolve: options.resolve }),
   });

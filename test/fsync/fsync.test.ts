@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined && process.env.CI !== "true")(
         `rename ${registry}.tmp`,
         `fsync ${folder}`,
       ];
-      // Once at the start, once for the swarm that was registered.
+      // Once for each swarm that was registered.
       expect(fate).toEqual([...once, ...once]);
     });
   },

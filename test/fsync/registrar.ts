@@ -1,5 +1,5 @@
 /**
- * Registers a swarm in a registry that is kept in a file. Run by fsync.test.ts under strace.
+ * Registers two swarms in a registry that is kept in a file. Run by fsync.test.ts under strace.
  *
  *   node --import tsx test/fsync/registrar.ts <registry file>
  */
@@ -19,6 +19,8 @@ const federation = await Federation.open({
     throw new Error(message);
   },
 });
-await federation.registry.register({ name: "beta", baseUrl: "https://beta.invalid", volatile: false });
+for (const name of ["beta", "gamma"]) {
+  await federation.registry.register({ name, baseUrl: `https://${name}.invalid`, volatile: false });
+}
 await federation.close();
 await store.close();

@@ -5,6 +5,7 @@
 import { createAgentAddress, normaliseAddress, parseAgentAddress } from "../../mail/address.js";
 import { buildSystemBroadcast, buildSystemComplete, buildSystemResponse } from "../../mail/build.js";
 import type { MAILAddress, MAILMessage } from "../../mail/message.js";
+import { MOST_CONTRIBUTORS } from "../../mail/owner.js";
 import { FAILED_AGENT } from "../../mail/subjects.js";
 import type { Moment } from "../commands.js";
 import type { Entry, Sent } from "../entries.js";
@@ -82,9 +83,12 @@ export class Draft {
     }
   }
 
-  /** Merges contributors that another swarm made known. */
+  /** Merges contributors that another swarm made known: as many as the other swarms take from us. */
   contribute(contributors: readonly string[] = []): void {
-    const added = contributors.filter((contributor) => !this.state.contributors.includes(contributor));
+    const room = Math.max(0, MOST_CONTRIBUTORS - this.state.contributors.length);
+    const added = contributors
+      .filter((contributor) => !this.state.contributors.includes(contributor))
+      .slice(0, room);
     if (added.length > 0) this.emit({ t: "contributed", at: this.at, contributors: added });
   }
 

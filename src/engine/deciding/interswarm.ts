@@ -3,9 +3,10 @@ import { createAgentAddress, createSystemAddress, formatAgentAddress } from "../
 import { buildComplete, buildResponse } from "../../mail/build.js";
 import { MAIL_ALL_LOCAL_AGENTS, type MAILMessage } from "../../mail/message.js";
 import { parseTaskContributor } from "../../mail/owner.js";
+import { ownValue } from "../../mail/record.js";
 import { SYSTEM_SUBJECTS } from "../../mail/subjects.js";
 import type { Command } from "../commands.js";
-import type { OutstandingRequest, TaskState } from "../state.js";
+import { isPerson, type OutstandingRequest, type TaskState } from "../state.js";
 import { noAnswerText } from "../system-messages.js";
 import { parseEventId } from "../view/event-id.js";
 import type { Draft } from "./draft.js";
@@ -33,7 +34,7 @@ export function tellOtherSwarms(draft: Draft, ending: MAILMessage, subject: stri
 function tell(draft: Draft, swarms: readonly string[], ending: MAILMessage, subject: string): void {
   const { state, rules } = draft;
   for (const swarm of swarms) {
-    const peer = state.peers[swarm];
+    const peer = ownValue(state.peers, swarm);
     const id = draft.id();
     const message = buildResponse({
       id,
@@ -106,8 +107,8 @@ export function replyToPerson(
   const { message } = command;
   draft.contribute(command.contributors);
   draft.send(message, { to: [], remote: [] });
-  // A late answer is on record, and that is all.
-  if (state.status !== "running") return;
+  // A late answer is on record, and that is all; so is one that no person waits for.
+  if (state.status !== "running" || !isToPerson(message)) return;
   const { subject, body, sender } = message.message;
   if (subject === SYSTEM_SUBJECTS.taskError || subject === SYSTEM_SUBJECTS.taskCancelled) {
     draft.trouble ??= { code: "remote_failed", reason: `${sender.address} did not finish: ${body}` };
@@ -131,6 +132,10 @@ export function replyToPerson(
       finishMessage,
     }),
   );
+}
+
+function isToPerson({ message }: MAILMessage): boolean {
+  return "recipient" in message && isPerson(message.recipient);
 }
 
 /** When the next answer of another swarm is overdue; nothing if none is awaited. */
@@ -161,7 +166,7 @@ export function tellOfMissingReplies(draft: Draft): void {
 export function copyEvents(draft: Draft, command: Extract<Command, { type: "copy_events" }>): void {
   const { swarm } = command;
   for (const { id, event, data } of command.events) {
-    if (!isLater(id, draft.state.copied?.[swarm])) continue;
+    if (!isLater(id, ownValue(draft.state.copied, swarm))) continue;
     draft.emit({ t: "remote_event", at: draft.at, swarm, id, event, data });
   }
 }

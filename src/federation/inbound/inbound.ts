@@ -7,7 +7,8 @@ import type { PostedAt, Runtime } from "../../engine/runtime/index.js";
 import type { TaskState } from "../../engine/state.js";
 import { createAgentAddress, parseAgentAddress } from "../../mail/address.js";
 import type { MAILAddress, MAILInterswarmMessage, MAILMessageOf } from "../../mail/message.js";
-import { formatTaskContributor, parseTaskContributor } from "../../mail/owner.js";
+import { formatTaskContributor, MOST_CONTRIBUTORS, parseTaskContributor } from "../../mail/owner.js";
+import { ownValue } from "../../mail/record.js";
 import { FederationError } from "../errors.js";
 import type { FederationReads, LinkPut, ReceivedPut } from "../ports.js";
 import type { FederationSettings } from "../settings.js";
@@ -43,6 +44,8 @@ export interface InboundParts {
   readonly settings: Pick<FederationSettings, "identities" | "maxHops" | "signatures" | "requestsPerMinute">;
   /** The key that was pinned when the swarm was registered. */
   readonly keyOf: (swarm: string) => string | null;
+  /** Whether a swarm is registered here. */
+  readonly isKnown: (swarm: string) => boolean;
 }
 
 /** What has to be known of a task to decide about mail for it. */
@@ -51,6 +54,7 @@ interface Standing {
   readonly instance: InstanceId;
   readonly owner: string;
   readonly running: boolean;
+  readonly ended: boolean;
   readonly entrypoint: string;
   /** Whether the peer was asked by this task or contributes to it. */
   readonly takesPart: boolean;
@@ -60,6 +64,8 @@ interface Standing {
   readonly awaited: boolean;
   /** Who asked the peer last and waits: an agent, or the person. */
   readonly asker: string | undefined;
+  /** Whether any agent of ours ever had to do with it. */
+  readonly worked: boolean;
 }
 
 export class Inbound {
@@ -74,7 +80,7 @@ export class Inbound {
 
   /** The swarm that an authenticated caller of role `agent` is (decisions E1). */
   peerOf(callerId: string): string {
-    return this.#parts.settings.identities[callerId] ?? callerId;
+    return ownValue(this.#parts.settings.identities, callerId) ?? callerId;
   }
 
   /**
@@ -148,7 +154,7 @@ export class Inbound {
       instance,
       taskId: arrival.taskId,
       owner: arrival.ownerText,
-      contributors: [...arrival.contributors, runner],
+      contributors: [...this.#believed(arrival).slice(0, MOST_CONTRIBUTORS - 1), runner],
       message: arrival.message,
       to,
       adopts: true,
@@ -178,7 +184,7 @@ export class Inbound {
       instance,
       taskId: arrival.taskId,
       owner: arrival.ownerText,
-      contributors: arrival.contributors,
+      contributors: this.#believed(arrival),
       message: arrival.message,
       to: expandNames(arrival.names, this.#agents()),
       adopts: false,
@@ -197,6 +203,10 @@ export class Inbound {
     if (person !== undefined && task.asker === `${person.address_type}:${person.address}`) {
       return this.#replyToPerson(arrival, person, task, messageId);
     }
+    // Nobody of ours but the person asked, and has the answer: no agent would know what to do with the end of it.
+    if (task.asker === undefined && !task.worked) {
+      return this.#replyToPerson(arrival, undefined, task, messageId);
+    }
     const named = arrival.names.find((name) => agents.has(name));
     const asker = task.asker !== undefined && agents.has(task.asker) ? task.asker : undefined;
     const to = asker ?? named ?? task.entrypoint;
@@ -205,7 +215,7 @@ export class Inbound {
       instance: task.instance,
       taskId: arrival.taskId,
       owner: arrival.ownerText,
-      contributors: arrival.contributors,
+      contributors: this.#believed(arrival),
       message: addressedTo(arrival.message, createAgentAddress(to)),
       to: [to],
       adopts: false,
@@ -215,9 +225,10 @@ export class Inbound {
     return { runner, at };
   }
 
+  /** For nobody, it goes on record, and that is all. */
   async #replyToPerson(
     arrival: Arrival,
-    person: MAILAddress,
+    person: MAILAddress | undefined,
     task: Standing,
     messageId: string,
   ): Promise<Delivered> {
@@ -227,8 +238,8 @@ export class Inbound {
       task.key,
       {
         type: "reply_to_person",
-        message: addressedTo(arrival.message, person),
-        contributors: arrival.contributors,
+        message: person === undefined ? arrival.message : addressedTo(arrival.message, person),
+        contributors: this.#believed(arrival),
       },
       this.#rows(arrival, messageId, runner),
     );
@@ -240,12 +251,14 @@ export class Inbound {
     const status = arrival.ending === "completed" ? "completed" : "cancelled";
     const told = arrival.contributors.map((contributor) => parseTaskContributor(contributor).swarm);
     const { message } = arrival;
-    let rows = this.#rows(arrival, messageId, this.#runner({ role: "swarm", id: arrival.peer }));
-    for (const { key } of tasks) {
+    const runner = this.#runner({ role: "swarm", id: arrival.peer });
+    const open = tasks.filter(({ ended }) => !ended);
+    for (const { key } of open) {
+      // With the last one: until then another attempt of the peer has something left to do.
+      const rows = key === open.at(-1)?.key ? this.#rows(arrival, messageId, runner) : [];
       await this.#parts.runtime.command(key, { type: "conclude", message, status, told }, rows);
-      rows = [];
     }
-    return { runner: this.#runner({ role: "swarm", id: arrival.peer }) };
+    return { runner };
   }
 
   /** Our adopted tasks of this id and owner. Another owner's task of the same id is another task. */
@@ -274,11 +287,15 @@ export class Inbound {
         instance: state.instance,
         owner: state.owner,
         running: state.status === "running",
+        ended: state.status !== "running" && state.status !== "paused",
         entrypoint: state.entrypoint,
         takesPart: takesPart(state, peer),
         addressed: state.remoteSwarms.includes(peer),
         awaited: toPeer.some((request) => request.requestId === requestId),
         asker: (toPeer.find((request) => request.requestId === requestId) ?? toPeer[0])?.from,
+        worked: [...state.agents.values()].some(
+          ({ mailbox, history, turn }) => mailbox.length > 0 || history.length > 0 || turn !== undefined,
+        ),
       };
     });
   }
@@ -289,6 +306,14 @@ export class Inbound {
     if (message.msg_type !== "response" || name === undefined || others.length > 0) return undefined;
     if (this.#agents().has(name) || name !== exportedName(instance.id)) return undefined;
     return personOf(instance);
+  }
+
+  /** Contributors of swarms that we do not know could be made up without end, and we can tell them nothing. */
+  #believed({ peer, ownerText, contributors }: Arrival): readonly string[] {
+    return contributors.filter((text) => {
+      const { swarm } = parseTaskContributor(text);
+      return text === ownerText || swarm === peer || this.#parts.isKnown(swarm);
+    });
   }
 
   #agents(): ReadonlySet<string> {

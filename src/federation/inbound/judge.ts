@@ -10,7 +10,12 @@ import {
   type MAILInterswarmMessage,
   type MAILMessage,
 } from "../../mail/message.js";
-import { checkTaskContributor, parseTaskContributor, type TaskContributor } from "../../mail/owner.js";
+import {
+  checkTaskContributor,
+  MOST_CONTRIBUTORS,
+  parseTaskContributor,
+  type TaskContributor,
+} from "../../mail/owner.js";
 import { isSystemSubject, SYSTEM_SUBJECTS } from "../../mail/subjects.js";
 import { FederationError } from "../errors.js";
 
@@ -39,13 +44,12 @@ export interface JudgeContext {
   readonly maxHops: number;
 }
 
-const ENDINGS: Readonly<Record<string, Ending>> = {
-  [SYSTEM_SUBJECTS.taskComplete]: "completed",
-  [SYSTEM_SUBJECTS.taskCancelled]: "cancelled",
-  [SYSTEM_SUBJECTS.taskError]: "failed",
-};
+const ENDINGS: ReadonlyMap<string, Ending> = new Map([
+  [SYSTEM_SUBJECTS.taskComplete, "completed"],
+  [SYSTEM_SUBJECTS.taskCancelled, "cancelled"],
+  [SYSTEM_SUBJECTS.taskError, "failed"],
+]);
 
-const MOST_CONTRIBUTORS = 200;
 const LONGEST_ID = 256;
 
 /** @throws FederationError */
@@ -84,7 +88,7 @@ export function judge(wrapper: MAILInterswarmMessage, { peer, local, maxHops }: 
     contributors: readContributors(wrapper, local),
     message,
     names: namesIn(message),
-    ending: wrapper.msg_type === "response" ? ENDINGS[payload.subject] : undefined,
+    ending: wrapper.msg_type === "response" ? ENDINGS.get(payload.subject) : undefined,
   };
 }
 
@@ -163,7 +167,7 @@ function localMessage(
  * and endings that another swarm reports are news like any other.
  */
 function harmlessSubject(subject: string): string {
-  if (!isSystemSubject(subject) || subject in ENDINGS || isErrorSubject(subject)) return subject;
+  if (!isSystemSubject(subject) || ENDINGS.has(subject) || isErrorSubject(subject)) return subject;
   return subject.slice(2, -2);
 }
 

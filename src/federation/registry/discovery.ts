@@ -1,8 +1,8 @@
 /** `GET <url>/swarms`: what another server knows. Everything in the answer is a claim of that server. */
 import { isRecord } from "../../mail/record.js";
 import type { HttpClient } from "../../net/index.js";
+import { normaliseUrl, withoutSlashes } from "./base-url.js";
 import { textOf } from "./entry.js";
-import { normaliseUrl } from "./registry.js";
 
 export interface FoundSwarm {
   readonly name: string;
@@ -39,7 +39,7 @@ export async function discover(
   url: string,
   options: { readonly timeLimit: number; readonly signal?: AbortSignal },
 ): Promise<readonly FoundSwarm[]> {
-  const base = url.replace(/\/+$/, "").replace(/\/swarms$/, "");
+  const base = withoutSlashes(url).replace(/\/swarms$/, "");
   const answer = await client.request(`${base}/swarms`, {
     maxBytes: 1024 * 1024,
     headers: { accept: "application/json" },

@@ -8,6 +8,9 @@ import { variableIn } from "./token.js";
 export interface FileEntry {
   readonly entry: Omit<SwarmEntry, "volatile" | "isActive">;
   readonly token: string | undefined;
+  /** As it stands in the file, for entries that are not taken over: they stay there. */
+  readonly key: string;
+  readonly value: unknown;
 }
 
 export interface LocalFacts {
@@ -46,11 +49,12 @@ export function parseRegistryFile(
   const endpoints = isRecord(parsed) ? parsed.endpoints : undefined;
   if (!isRecord(endpoints)) throw new Error(`${path} is no swarm registry: it has no object 'endpoints'`);
   const found: FileEntry[] = [];
-  for (const [key, value] of Object.entries(endpoints)) {
-    if (!isRecord(value) || value.volatile === true) continue;
+  for (const [key, endpoint] of Object.entries(endpoints)) {
+    const value = isRecord(endpoint) ? endpoint : {};
     const name = textOf(value.swarm_name) ?? key;
-    const baseUrl = textOf(value.base_url);
-    if (name === localSwarm || baseUrl === null) continue;
+    if (name === localSwarm || value.volatile === true) continue;
+    // Without a URL it is nothing to anybody, and that is said by whoever takes the entries over.
+    const baseUrl = textOf(value.base_url) ?? "";
     // Older files have the token itself, under either name.
     const auth = textOf(value.auth_token_ref) ?? textOf(value.auth_token);
     const isReference = auth !== null && variableIn(auth) !== undefined;
@@ -72,13 +76,21 @@ export function parseRegistryFile(
         publicKey: textOf(value.public_key),
       },
       token: isReference || auth === null || auth === "" ? undefined : auth,
+      key,
+      value: endpoint,
     });
   }
   return found;
 }
 
-export function formatRegistryFile(local: LocalFacts, entries: readonly SwarmEntry[]): string {
+/** `others`: entries that were read and not taken over. Whoever wrote them finds them where they were. */
+export function formatRegistryFile(
+  local: LocalFacts,
+  entries: readonly SwarmEntry[],
+  others: readonly Pick<FileEntry, "key" | "value">[] = [],
+): string {
   const endpoints: Record<string, unknown> = Object.create(null);
+  for (const { key, value } of others) endpoints[key] = value;
   endpoints[local.name] = {
     swarm_name: local.name,
     base_url: local.baseUrl ?? "",

@@ -89,6 +89,31 @@ it("measures how long a check takes", async () => {
   expect(registry.get("beta")?.latency).toBe(0.04);
 });
 
+it("does not hold against a new address what happened at the old one", async () => {
+  const { client, registry, round, isActive } = await setUp();
+  const NEW = "http://127.0.0.1:8";
+  client.answers.set(`${NEW}/`, { body: ROOT });
+  await round(INTERVAL / 2);
+  await round();
+  // Two checks of the old address have failed, and the third is under way when the swarm moves.
+  const { request } = client;
+  const held: (() => void)[] = [];
+  client.request = async (url) => {
+    if (String(url) === HEALTH) await new Promise<void>((resolve) => held.push(resolve));
+    return request.call(client, url);
+  };
+  await round();
+  expect(held).toHaveLength(1);
+  await registry.register({ name: "beta", baseUrl: NEW, volatile: true });
+  for (const release of held) release();
+  await round(0);
+  expect(isActive()).toBe(true);
+  // Nor is the first failure at the new one the third.
+  await round(INTERVAL / 2);
+  expect(client.asked).toContain(`${NEW}/health`);
+  expect(isActive()).toBe(true);
+});
+
 it("checks a swarm that is registered later, and no more when it is gone", async () => {
   const { client, registry, round } = await setUp();
   client.answers.set("http://127.0.0.1:8/", { body: { version: "1.2", swarm: "gamma" } });

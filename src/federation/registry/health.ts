@@ -27,6 +27,8 @@ export type HealthResult =
   | { readonly ok: false; readonly reason: string };
 
 interface Watch {
+  /** Failures of one address say nothing about the next. */
+  readonly baseUrl: string;
   failures: number;
   successes: number;
   cancel: () => void;
@@ -80,13 +82,12 @@ export class HealthChecks {
   #follow(name: string): void {
     const { registry } = this.#parts;
     const known = this.#watches.get(name);
-    if (!registry.has(name)) {
-      known?.cancel();
-      this.#watches.delete(name);
-      return;
-    }
-    if (known !== undefined) return;
-    const watch: Watch = { failures: 0, successes: 0, cancel: () => {} };
+    const entry = registry.get(name);
+    if (entry !== undefined && known?.baseUrl === entry.baseUrl) return;
+    known?.cancel();
+    this.#watches.delete(name);
+    if (entry === undefined) return;
+    const watch: Watch = { baseUrl: entry.baseUrl, failures: 0, successes: 0, cancel: () => {} };
     this.#watches.set(name, watch);
     // Soon, but not all at the same moment.
     this.#schedule(name, watch, this.#parts.random() * Math.min(1_000, this.#parts.settings.healthInterval));
@@ -110,21 +111,23 @@ export class HealthChecks {
 
   async #checkAndNote(name: string, watch: Watch): Promise<void> {
     const { registry, clock, settings, onReturn } = this.#parts;
+    const { baseUrl } = watch;
     const entry = registry.get(name);
-    if (entry === undefined) return;
-    const result = await this.check(entry.baseUrl);
+    if (entry?.baseUrl !== baseUrl) return;
+    const result = await this.check(baseUrl);
+    if (this.#watches.get(name) !== watch) return;
     if (result.ok) {
       watch.failures = 0;
       watch.successes++;
       if (entry.isActive || watch.successes >= settings.successesToActive) {
-        await registry.seen(name, { at: clock.now(), latency: result.latency });
+        await registry.seen(name, { at: clock.now(), latency: result.latency, baseUrl });
         if (!entry.isActive) onReturn(name);
       }
       return;
     }
     watch.successes = 0;
     watch.failures++;
-    if (watch.failures >= settings.failuresToInactive) await registry.lost(name);
+    if (watch.failures >= settings.failuresToInactive) await registry.lost(name, baseUrl);
   }
 }
 

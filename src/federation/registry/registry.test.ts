@@ -177,6 +177,35 @@ describe("registering a swarm", () => {
     expect((await openRegistry(store)).list()).toEqual([]);
   });
 
+  it("is not undone by a check that was under way while it was replaced", async () => {
+    const store = await openStore();
+    const registry = await openRegistry(store);
+    await registry.register(BETA);
+    client.answers.set("https://new.example/", { body: ROOT_1_3 });
+    const commit = store.commit.bind(store);
+    const committing = new Promise<void>((reached) => {
+      store.commit = (batch) => {
+        reached();
+        return commit(batch);
+      };
+    });
+    const moved = registry.register({ ...BETA, baseUrl: "https://new.example" });
+    await committing;
+    await Promise.all([moved, registry.lost("beta"), registry.seen("beta", { at: 1 })]);
+    expect(registry.get("beta")?.baseUrl).toBe("https://new.example");
+    expect((await openRegistry(store)).get("beta")?.baseUrl).toBe("https://new.example");
+  });
+
+  it("is not judged by what is heard of an address that it has left", async () => {
+    const registry = await openRegistry(await openStore());
+    await registry.register(BETA);
+    await registry.lost("beta", "https://old.example");
+    expect(registry.get("beta")?.isActive).toBe(true);
+    await registry.lost("beta", "https://beta.example");
+    await registry.seen("beta", { at: 1, baseUrl: "https://old.example" });
+    expect(registry.get("beta")?.isActive).toBe(false);
+  });
+
   it("is undone in the file as well before anybody is told so: at the next start it would be read again", async () => {
     const directory = mkdtempSync(join(tmpdir(), "mailroom-registry-"));
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
@@ -251,6 +280,49 @@ describe("discovery", () => {
     expect(await registry.proposals()).toEqual([]);
   });
 
+  it("says only of those that they are proposed for which there was room, and one server leaves room for others", async () => {
+    const registry = await openRegistry(await openStore());
+    const list = (prefix: string, length: number, source: string) =>
+      Array.from({ length }, (_, at) => {
+        const name = `${prefix}${at}`;
+        return { name, baseUrl: `https://${name}.example`, source };
+      });
+    const proposed = [
+      ...(await registry.propose(list("junk", 150, "https://evil.example/one"))),
+      ...(await registry.propose(list("more", 150, "https://evil.example/two"))),
+    ];
+    expect(proposed).toHaveLength(100);
+    expect((await registry.proposals()).map(({ name }) => name).sort()).toEqual(proposed.sort());
+    expect(await registry.propose(list("honest", 1, "https://hub.example"))).toEqual(["honest0"]);
+    // In all there is a limit, too.
+    for (let at = 0; at < 10; at++) await registry.propose(list(`s${at}-`, 100, `https://s${at}.example`));
+    expect(await registry.proposals()).toHaveLength(1_000);
+    expect(await registry.propose(list("late", 1, "https://late.example"))).toEqual([]);
+    // What stands there already is proposed, under the URL that stands there.
+    expect(await registry.propose(list("honest", 1, "https://hub.example"))).toEqual(["honest0"]);
+    const other = { name: "honest0", baseUrl: "https://other.example", source: "https://hub.example" };
+    expect(await registry.propose([other])).toEqual([]);
+  });
+
+  // Read with a pattern, these would take longer than a test may.
+  it("leaves out URLs that are longer than any, however many slashes they have", async () => {
+    const slashes = "/".repeat(100_000);
+    const list = [
+      { name: "long", base_url: `https://h.example/${slashes}x` },
+      { name: "slashes", base_url: `https://h.example/a${"/".repeat(1_000)}` },
+    ];
+    expect(readSwarmList(JSON.stringify(list), "s")).toEqual([
+      { name: "slashes", baseUrl: "https://h.example/a", source: "s" },
+    ]);
+    await expect(discover(client, `https://h.example${slashes}x`, { timeLimit: 1 })).rejects.toThrow();
+    const registry = await openRegistry(await openStore());
+    await expect(
+      registry.register({ ...BETA, baseUrl: `https://h.example/${slashes}x` }),
+    ).rejects.toMatchObject({
+      code: "bad_swarm_url",
+    });
+  });
+
   it("makes nothing of what is not a list", () => {
     for (const body of ["", "{}", '{"swarms": 3}', "[1]", '[{"name": 1}]']) {
       expect(readSwarmList(body, "x")).toEqual([]);
@@ -288,6 +360,25 @@ describe("the reference's registry file", () => {
       kind: "unset",
       variable: "SWARM_AUTH_TOKEN_GAMMA",
     });
+  });
+
+  it("knows little about its swarms: each is asked what it is when it is first seen, and again after a restart", async () => {
+    const store = await openStore();
+    const key = readSigningKey(generateSigningKey()).publicKey;
+    const root = { ...ROOT_1_3, capabilities: ["dedupe"], public_key: key };
+    client.answers.set("https://beta.example/", { body: root });
+    const registry = await openRegistry(store);
+    const endpoints = { beta: { base_url: "https://beta.example", version: "1.3" } };
+    await registry.load(parseRegistryFile(JSON.stringify({ endpoints }), "alpha"));
+    expect(registry.get("beta")).toMatchObject({ isActive: true, capabilities: [] });
+    await registry.seen("beta", { at: clock.now() });
+    expect(registry.get("beta")).toMatchObject({ capabilities: ["dedupe"], publicKey: key });
+    await registry.seen("beta", { at: clock.now() });
+    expect(client.asked).toEqual(["https://beta.example/"]);
+    client.answers.set("https://beta.example/", { body: { ...root, capabilities: ["dedupe", "events"] } });
+    const again = await openRegistry(store);
+    await again.seen("beta", { at: clock.now() });
+    expect(again.get("beta")?.capabilities).toEqual(["dedupe", "events"]);
   });
 
   it("is written in its own form, into a directory that is made for it, without tokens", async () => {

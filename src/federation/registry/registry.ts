@@ -4,6 +4,7 @@
  */
 import type { Clock, RowWrite, Store } from "../../engine/ports.js";
 import { checkSwarmName } from "../../mail/address.js";
+import { ownValue } from "../../mail/record.js";
 import { type Guard, type HttpClient, NetError } from "../../net/index.js";
 import { FederationError } from "../errors.js";
 import type {
@@ -14,6 +15,7 @@ import type {
   SwarmPut,
   SwarmRemove,
 } from "../ports.js";
+import { normaliseUrl } from "./base-url.js";
 import { newEntry, readEntry, type SwarmEntry, writeEntry } from "./entry.js";
 import type { FileEntry } from "./file.js";
 import { readSelfDescription, type SelfDescription } from "./self-description.js";
@@ -47,9 +49,19 @@ export interface SwarmRegistration {
 export interface Sighting {
   readonly at: number;
   readonly latency?: number;
+  /** Where it was seen: of an address that it has left, nothing is believed. */
+  readonly baseUrl?: string;
+}
+
+/** An entry of the registry file that was not taken over, and why. */
+export interface SkippedEntry {
+  readonly found: FileEntry;
+  readonly reason: string;
 }
 
 const MOST_PROPOSALS = 1_000;
+/** Of one server: a stranger with a long list must leave room for the others. */
+const MOST_OF_SOURCE = 100;
 const LARGEST_ROOT = 256 * 1024;
 
 export class SwarmRegistry {
@@ -58,31 +70,43 @@ export class SwarmRegistry {
   /** Tokens that were given literally, until the process ends. */
   readonly #literals = new Map<string, string>();
   readonly #listeners = new Set<(name: string) => void>();
-  /** Being unregistered: whatever is learnt about them now must not bring them back. */
-  readonly #leaving = new Set<string>();
+  /** Swarms that said in this process what they are, at the URL that they have now. */
+  readonly #described = new Set<string>();
+  /** By name: the last write that was begun. Each waits for the one before it, so what is learnt late undoes nothing. */
+  readonly #writes = new Map<string, Promise<unknown>>();
 
   constructor(parts: RegistryParts) {
     this.#parts = parts;
   }
 
-  /** Reads the table, then adds what the file has and the table has not. */
-  async load(fromFile: readonly FileEntry[] = []): Promise<void> {
+  /** Reads the table, then adds what the file has and the table has not. What cannot be added is given back. */
+  async load(fromFile: readonly FileEntry[] = []): Promise<readonly SkippedEntry[]> {
     for (const { name, entry: text } of await this.#parts.store.federation.swarms()) {
       const entry = readEntry(name, text);
       if (entry !== undefined) this.#entries.set(name, entry);
     }
     const rows: RowWrite[] = [];
-    for (const { entry: found, token } of fromFile) {
-      if (this.#entries.has(found.name) || checkSwarmName(found.name) !== undefined) continue;
-      const baseUrl = normaliseUrl(found.baseUrl);
-      if (baseUrl === undefined || this.#parts.guard.checkUrl(baseUrl) !== undefined) continue;
-      const authRef = token === undefined ? found.authRef : defaultReference(found.name);
-      const entry: SwarmEntry = { ...found, baseUrl, authRef, volatile: false, isActive: true };
+    const skipped: SkippedEntry[] = [];
+    for (const found of fromFile) {
+      const { token } = found;
+      const { name } = found.entry;
+      if (this.#entries.has(name)) continue;
+      const wrong = checkSwarmName(name);
+      const checked =
+        wrong === undefined ? this.#checkUrl(found.entry.baseUrl) : ({ ok: false, reason: wrong } as const);
+      if (!checked.ok) {
+        skipped.push({ found, reason: checked.reason });
+        continue;
+      }
+      const baseUrl = checked.url;
+      const authRef = token === undefined ? found.entry.authRef : defaultReference(name);
+      const entry: SwarmEntry = { ...found.entry, baseUrl, authRef, volatile: false, isActive: true };
       if (token !== undefined) this.#literals.set(entry.name, token);
       this.#entries.set(entry.name, entry);
       rows.push(putOf(entry));
     }
     if (rows.length > 0) await this.#parts.store.commit({ appends: [], rows });
+    return skipped;
   }
 
   get(name: string): SwarmEntry | undefined {
@@ -108,7 +132,7 @@ export class SwarmRegistry {
     const found: Record<string, boolean> = {};
     for (const { authRef } of this.#entries.values()) {
       const variable = authRef === null ? undefined : variableIn(authRef);
-      if (variable !== undefined) found[variable] = (this.#parts.env[variable] ?? "") !== "";
+      if (variable !== undefined) found[variable] = (ownValue(this.#parts.env, variable) ?? "") !== "";
     }
     return found;
   }
@@ -157,71 +181,97 @@ export class SwarmRegistry {
     };
     const write: SwarmPut | SwarmRemove = volatile ? { kind: "federation.swarm.remove", name } : putOf(entry);
     const proposal: ProposalRemove = { kind: "federation.proposal.remove", name };
-    await this.#parts.store.commit({ appends: [], rows: [write, proposal, ...rows] });
-    if (literal === undefined) this.#literals.delete(name);
-    else this.#literals.set(name, literal);
-    this.#set(entry);
-    this.#parts.changed?.();
+    await this.#inOrder(name, async () => {
+      await this.#parts.store.commit({ appends: [], rows: [write, proposal, ...rows] });
+      if (literal === undefined) this.#literals.delete(name);
+      else this.#literals.set(name, literal);
+      if (found === undefined) this.#described.delete(name);
+      else this.#described.add(name);
+      this.#set(entry);
+      this.#parts.changed?.();
+    });
     return entry;
   }
 
   /** @throws FederationError `unknown_swarm` */
   async unregister(name: string, rows: readonly RowWrite[] = []): Promise<void> {
-    if (!this.#entries.has(name)) throw unknownSwarm(name);
     const remove: SwarmRemove = { kind: "federation.swarm.remove", name };
-    this.#leaving.add(name);
-    try {
+    await this.#inOrder(name, async () => {
+      if (!this.#entries.has(name)) throw unknownSwarm(name);
       await this.#parts.store.commit({ appends: [], rows: [remove, ...rows] });
-    } finally {
-      this.#leaving.delete(name);
-    }
-    this.#entries.delete(name);
-    this.#literals.delete(name);
-    for (const listener of this.#listeners) listener(name);
-    // What the file still names would be known again at the next start.
-    this.#parts.changed?.();
+      this.#entries.delete(name);
+      this.#literals.delete(name);
+      this.#described.delete(name);
+      for (const listener of this.#listeners) listener(name);
+      // What the file still names would be known again at the next start.
+      this.#parts.changed?.();
+    });
   }
 
   /** The swarm was seen alive: it is active, and its description is fetched if it is not known yet. */
-  async seen(name: string, { at, latency }: Sighting): Promise<void> {
+  async seen(name: string, { at, latency, baseUrl }: Sighting): Promise<void> {
     const entry = this.#entries.get(name);
-    if (entry === undefined) return;
-    // One that was away may have come back as another version.
-    const needsDescription = entry.version === null || !entry.isActive;
+    if (entry === undefined || (baseUrl !== undefined && entry.baseUrl !== baseUrl)) return;
+    // One that was away, or that we know from before we were started, may have become another version.
+    const needsDescription = !this.#described.has(name) || entry.version === null || !entry.isActive;
     const found = needsDescription ? await this.#describe(entry.baseUrl) : undefined;
-    const now = this.#entries.get(name);
-    if (now?.baseUrl !== entry.baseUrl) return;
-    const described = found !== undefined && (found.name === null || found.name === name);
-    const next: SwarmEntry = {
-      ...now,
-      ...(described && describing(found)),
-      // Only the first key is believed: this one belongs to a swarm that was away when it was registered.
-      ...(described && now.publicKey === null && { publicKey: found.publicKey }),
-      isActive: true,
-      lastSeen: at,
-      ...(latency !== undefined && { latency }),
-    };
-    await this.#update(next, !now.isActive || described);
+    await this.#inOrder(name, async () => {
+      const now = this.#entries.get(name);
+      if (now?.baseUrl !== entry.baseUrl) return;
+      const described = found !== undefined && (found.name === null || found.name === name);
+      const next: SwarmEntry = {
+        ...now,
+        ...(described && describing(found)),
+        // Only the first key is believed: this one belongs to a swarm that was away when it was registered.
+        ...(described && now.publicKey === null && { publicKey: found.publicKey }),
+        isActive: true,
+        lastSeen: at,
+        ...(latency !== undefined && { latency }),
+      };
+      await this.#update(next, !now.isActive || described);
+      if (described) this.#described.add(name);
+    });
   }
 
-  /** Nothing was heard of it for too long. */
-  async lost(name: string): Promise<void> {
-    const entry = this.#entries.get(name);
-    if (entry?.isActive === true) await this.#update({ ...entry, isActive: false }, true);
+  /** Nothing was heard of it for too long, where it was looked for. */
+  async lost(name: string, baseUrl?: string): Promise<void> {
+    await this.#inOrder(name, async () => {
+      const entry = this.#entries.get(name);
+      if (entry?.isActive !== true || (baseUrl !== undefined && entry.baseUrl !== baseUrl)) return;
+      await this.#update({ ...entry, isActive: false }, true);
+    });
   }
 
-  /** Suggestions of discovery: they overwrite nothing, bring no tokens and lead nowhere until accepted. */
+  /**
+   * Suggestions of discovery: they overwrite nothing, bring no tokens and lead nowhere until accepted. Returns the names
+   * of those that stand there now.
+   */
   async propose(found: readonly Omit<Proposal, "proposedAt">[]): Promise<readonly string[]> {
     const rows: ProposalPut[] = [];
+    const known = new Set<string>();
+    const bySource = new Map<string, number>();
+    for (const { name, source } of await this.proposals()) {
+      known.add(name);
+      bySource.set(serverOf(source), (bySource.get(serverOf(source)) ?? 0) + 1);
+    }
     for (const { name, baseUrl, source } of found) {
       if (checkSwarmName(name) !== undefined || name === this.#parts.local() || this.has(name)) continue;
       const url = normaliseUrl(baseUrl);
       if (url === undefined || this.#parts.guard.checkUrl(url) !== undefined) continue;
       const proposal = { name, baseUrl: url, source, proposedAt: this.#parts.clock.now() };
+      if (!known.has(name)) {
+        const server = serverOf(source);
+        const count = bySource.get(server) ?? 0;
+        if (count >= MOST_OF_SOURCE) continue;
+        bySource.set(server, count + 1);
+        known.add(name);
+      }
       rows.push({ kind: "federation.proposal.put", proposal, most: MOST_PROPOSALS });
     }
-    if (rows.length > 0) await this.#parts.store.commit({ appends: [], rows });
-    return rows.map(({ proposal }) => proposal.name);
+    if (rows.length === 0) return [];
+    await this.#parts.store.commit({ appends: [], rows });
+    const kept = new Map((await this.proposals()).map(({ name, baseUrl }) => [name, baseUrl]));
+    return rows.filter(({ proposal: { name, baseUrl } }) => kept.get(name) === baseUrl).map(nameOf);
   }
 
   proposals(): Promise<readonly Proposal[]> {
@@ -254,10 +304,21 @@ export class SwarmRegistry {
     throw new FederationError("unknown_proposal", `no swarm named '${name}' was proposed here`);
   }
 
+  /** One after the other for each name: an entry is read, changed and written in one go. */
+  async #inOrder(name: string, write: () => Promise<void>): Promise<void> {
+    const before = this.#writes.get(name) ?? Promise.resolve();
+    const mine = before.then(write, write);
+    this.#writes.set(name, mine);
+    try {
+      await mine;
+    } finally {
+      if (this.#writes.get(name) === mine) this.#writes.delete(name);
+    }
+  }
+
+  /** Only in order. */
   async #update(entry: SwarmEntry, keep: boolean): Promise<void> {
-    if (this.#leaving.has(entry.name)) return;
     if (keep && !entry.volatile) await this.#parts.store.commit({ appends: [], rows: [putOf(entry)] });
-    if (!this.#entries.has(entry.name)) return;
     if (keep) {
       this.#set(entry);
       this.#parts.changed?.();
@@ -270,16 +331,21 @@ export class SwarmRegistry {
   }
 
   #checkedUrl(text: string): string {
+    const checked = this.#checkUrl(text);
+    if (!checked.ok) throw new FederationError("bad_swarm_url", checked.reason);
+    return checked.url;
+  }
+
+  #checkUrl(
+    text: string,
+  ): { readonly ok: true; readonly url: string } | { readonly ok: false; readonly reason: string } {
     const url = normaliseUrl(text);
     if (url === undefined) {
-      throw new FederationError(
-        "bad_swarm_url",
-        `'${text}' is not the base URL of a server: write https://host/path`,
-      );
+      const shown = text.slice(0, 200);
+      return { ok: false, reason: `'${shown}' is not the base URL of a server: write https://host/path` };
     }
     const refusal = this.#parts.guard.checkUrl(url);
-    if (refusal !== undefined) throw new FederationError("bad_swarm_url", `${url}: ${refusal.message}`);
-    return url;
+    return refusal === undefined ? { ok: true, url } : { ok: false, reason: `${url}: ${refusal.message}` };
   }
 
   /** What the swarm says about itself; nothing if it does not answer like one. */
@@ -300,16 +366,17 @@ export class SwarmRegistry {
   }
 }
 
-/** `https://host/path` without a slash at the end; nothing if it is no such URL. */
-export function normaliseUrl(text: string): string | undefined {
-  if (!URL.canParse(text)) return undefined;
-  const url = new URL(text);
-  if (url.search !== "" || url.hash !== "" || url.username !== "" || url.password !== "") return undefined;
-  return `${url.origin === "null" ? url.protocol : url.origin}${url.pathname}`.replace(/\/+$/, "");
-}
-
 function describing({ name: _, publicKey: __, ...rest }: SelfDescription) {
   return rest;
+}
+
+/** The paths of one server are all its own. */
+function serverOf(source: string): string {
+  return URL.canParse(source) ? new URL(source).host : source;
+}
+
+function nameOf({ proposal }: ProposalPut): string {
+  return proposal.name;
 }
 
 function putOf(entry: SwarmEntry): SwarmPut {

@@ -1,4 +1,5 @@
 /** Tokens for other swarms: references to environment variables, resolved when they are used. */
+import { ownValue } from "../../mail/record.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -31,6 +32,6 @@ export function resolveToken(
   if (literal !== undefined) return { kind: "ready", token: literal };
   const variable = reference === null ? undefined : variableIn(reference);
   if (variable === undefined) return { kind: "none" };
-  const token = env[variable];
+  const token = ownValue(env, variable);
   return token === undefined || token === "" ? { kind: "unset", variable } : { kind: "ready", token };
 }

@@ -53,9 +53,12 @@ export interface RouterParts {
   readonly report: (problem: { code: string; message: string; cause: unknown }) => void;
 }
 
+type Tell = (carriage: Carriage) => void;
+
+/** Mail whose end somebody waits for: after an error of the store a task asks for it once more. */
 interface Waiter {
-  readonly mail: OutgoingMail;
-  readonly resolve: (carriage: Carriage) => void;
+  mail: OutgoingMail;
+  readonly tell: Set<Tell>;
 }
 
 const LARGEST_ANSWER = 256 * 1024;
@@ -120,7 +123,10 @@ export class Router implements Carrier {
   }
 
   rows(mail: OutgoingMail): readonly RowWrite[] {
-    if (this.#whyNot(mail) !== undefined) return [];
+    return this.#whyNot(mail) === undefined ? this.#rowsOf(mail) : [];
+  }
+
+  #rowsOf(mail: OutgoingMail): readonly RowWrite[] {
     const link: LinkPut = {
       kind: "federation.link.put",
       taskId: mail.task.id,
@@ -131,19 +137,27 @@ export class Router implements Carrier {
 
   async send(mail: OutgoingMail): Promise<Carriage> {
     const name = parcelName(mail);
-    const settled = new Promise<Carriage>((resolve) => this.#wait(name, { mail, resolve }));
+    const reason = this.#whyNot(mail);
+    let tell: Tell = () => undefined;
+    const settled = new Promise<Carriage>((resolve) => {
+      tell = resolve;
+    });
+    this.#wait(name, mail, tell);
     try {
       const item = await this.#parts.store.outbox.byDedupeKey(QUEUE, name);
       if (item?.outcome !== undefined) {
-        return this.#stopWaiting(name, this.#carriage(item.target, item.outcome, item.reason, undefined));
+        this.#leave(name, tell);
+        return this.#carriage(item.target, item.outcome, item.reason, undefined);
       }
       if (item === undefined) {
-        const reason = this.#whyNot(mail);
-        if (reason !== undefined) return this.#stopWaiting(name, { accepted: false, reason });
-        await this.#parts.store.commit({ appends: [], rows: this.rows(mail) });
+        if (reason !== undefined) {
+          this.#leave(name, tell);
+          return { accepted: false, reason };
+        }
+        await this.#parts.store.commit({ appends: [], rows: this.#rowsOf(mail) });
       }
     } catch (error) {
-      this.#stopWaiting(name, { accepted: false, reason: String(error) });
+      this.#leave(name, tell);
       throw error;
     }
     if (this.#runtime !== undefined) this.#dispatcher.wake();
@@ -154,7 +168,7 @@ export class Router implements Carrier {
   #whyNot({ swarm, message }: OutgoingMail): string | undefined {
     const entry = this.#parts.registry.get(swarm);
     if (entry === undefined) return `no swarm named '${swarm}' is registered here`;
-    if ((this.#waitingFor.get(swarm) ?? 0) > this.#parts.settings.maxWaiting) {
+    if ((this.#waitingFor.get(swarm) ?? 0) >= this.#parts.settings.maxWaiting) {
       return `${this.#parts.settings.maxWaiting} messages already wait for swarm '${swarm}'`;
     }
     if (entry.isActive || message.msg_type === "response") return undefined;
@@ -282,8 +296,10 @@ export class Router implements Carrier {
     if (final.outcome === "delivered") this.#begun.set(item.lane, true);
     const carriage = this.#carriage(item.target, final.outcome, final.reason, final.note);
     const name = item.dedupeKey ?? "";
-    if (this.#waiters.has(name)) {
-      this.#stopWaiting(name, carriage);
+    const waiter = this.#waiters.get(name);
+    if (waiter !== undefined) {
+      this.#forget(name, waiter);
+      for (const tell of waiter.tell) tell(carriage);
       return;
     }
     // Sent by an earlier process for a task that has not been looked at since.
@@ -307,22 +323,29 @@ export class Router implements Carrier {
     return { accepted: true, contributors: [runner] };
   }
 
-  #wait(name: string, waiter: Waiter): void {
-    this.#waiters.set(name, waiter);
-    const { swarm } = waiter.mail;
-    this.#waitingFor.set(swarm, (this.#waitingFor.get(swarm) ?? 0) + 1);
+  /** Mail counts once, however many wait for its end. */
+  #wait(name: string, mail: OutgoingMail, tell: Tell): void {
+    const known = this.#waiters.get(name);
+    if (known !== undefined) {
+      known.mail = mail;
+      known.tell.add(tell);
+      return;
+    }
+    this.#waiters.set(name, { mail, tell: new Set([tell]) });
+    this.#waitingFor.set(mail.swarm, (this.#waitingFor.get(mail.swarm) ?? 0) + 1);
   }
 
-  #stopWaiting(name: string, carriage: Carriage): Carriage {
+  /** The others who wait for it still do. */
+  #leave(name: string, tell: Tell): void {
     const waiter = this.#waiters.get(name);
-    if (waiter === undefined) return carriage;
+    if (waiter?.tell.delete(tell) === true && waiter.tell.size === 0) this.#forget(name, waiter);
+  }
+
+  #forget(name: string, { mail: { swarm } }: Waiter): void {
     this.#waiters.delete(name);
-    const { swarm } = waiter.mail;
     const left = (this.#waitingFor.get(swarm) ?? 1) - 1;
     if (left > 0) this.#waitingFor.set(swarm, left);
     else this.#waitingFor.delete(swarm);
-    waiter.resolve(carriage);
-    return carriage;
   }
 }
 

@@ -50,6 +50,13 @@ describe("an answer", () => {
     expect(judgeAnswer(answer, THEIRS, 0)).toEqual({ kind: "send_back" });
     expect(judgeAnswer(answer, { ...THEIRS, uncertain: true }, 0)).toMatchObject({ kind: "delivered" });
     expect(judgeAnswer(answer, { ...THEIRS, direction: "back" }, 0)).toMatchObject({ kind: "refused" });
+    const other = { status: 500, body: "the file already exists; a task with ID 7 failed" };
+    expect(judgeAnswer(other, THEIRS, 0)).toMatchObject({ kind: "refused" });
+  });
+
+  it("that is long and repeats itself is judged at once", { timeout: 2_000 }, () => {
+    const body = "a task with ID ".repeat(17_000);
+    expect(judgeAnswer({ status: 500, body }, THEIRS, 0)).toMatchObject({ kind: "refused" });
   });
 });
 
@@ -58,6 +65,8 @@ describe("no answer", () => {
 
   it("to a request that was never written is tried again, unless it never could succeed", () => {
     expect(judgeFailure(lost(false), THEIRS)).toMatchObject({ kind: "retry" });
+    const aborted = new NetError("aborted", "we are stopping", { url: "https://b.example" });
+    expect(judgeFailure(aborted, THEIRS)).toMatchObject({ kind: "retry" });
     const blocked = new NetError("blocked_address", "private", { url: "https://b.example" });
     expect(judgeFailure(blocked, OURS)).toMatchObject({ kind: "refused" });
   });

@@ -29,8 +29,9 @@ export interface DeliveryNote {
   readonly localRunner?: string;
 }
 
-/** How the reference says that a *forward* came before (capture 084). */
-const TASK_EXISTS = /a task with ID .* already exists/i;
+/** How the reference says that a *forward* came before (capture 084): near the beginning, around the task's id. */
+const TASK_EXISTS = ["a task with id ", " already exists"] as const;
+const WHERE_IT_SAYS_SO = 2_000;
 
 export function judgeAnswer(answer: PeerAnswer, facts: AttemptFacts, now: number): Verdict {
   const { status } = answer;
@@ -45,7 +46,7 @@ export function judgeAnswer(answer: PeerAnswer, facts: AttemptFacts, now: number
     if (status >= 500 || status === 408) return { kind: "retry", reason, uncertain: true };
     return { kind: "refused", reason };
   }
-  if (facts.direction === "forward" && status === 500 && TASK_EXISTS.test(answer.body)) {
+  if (facts.direction === "forward" && status === 500 && saysTaskExists(answer.body)) {
     return facts.uncertain ? { kind: "delivered", note: {} } : { kind: "send_back" };
   }
   return { kind: "refused", reason };
@@ -54,7 +55,10 @@ export function judgeAnswer(answer: PeerAnswer, facts: AttemptFacts, now: number
 export function judgeFailure(error: unknown, facts: AttemptFacts): AttemptResult {
   if (!(error instanceof NetError)) throw error;
   const reason = error.message;
-  if (!error.sent) return isTransient(error) ? { kind: "retry", reason } : { kind: "refused", reason };
+  if (!error.sent) {
+    const later = isTransient(error) || error.code === "aborted";
+    return later ? { kind: "retry", reason } : { kind: "refused", reason };
+  }
   // A peer that forgets ids still recognises a task: its first message can be offered again.
   if (facts.dedupes || facts.direction === "forward") return { kind: "retry", reason, uncertain: true };
   return deliveryUnknown(reason);
@@ -65,6 +69,13 @@ export function deliveryUnknown(reason: string): AttemptResult {
     kind: "refused",
     reason: `nobody knows whether it was delivered, and sending it again might deliver it twice (${reason})`,
   };
+}
+
+function saysTaskExists(body: string): boolean {
+  const text = body.slice(0, WHERE_IT_SAYS_SO).toLowerCase();
+  const [before, after] = TASK_EXISTS;
+  const id = text.indexOf(before);
+  return id >= 0 && text.includes(after, id + before.length);
 }
 
 function readNote(body: string): DeliveryNote {

@@ -12,9 +12,16 @@ import {
   RuntimeError,
   WATCH_CHANNEL,
 } from "../../engine/runtime/index.js";
+import { DEEPEST_JSON, isDeeperThan } from "../../mail/depth.js";
 import { parseTaskContributor } from "../../mail/owner.js";
-import { isRecord } from "../../mail/record.js";
-import type { Guard, HttpClient } from "../../net/index.js";
+import { isRecord, ownValue } from "../../mail/record.js";
+import {
+  type BackoffPolicy,
+  backoffDelay,
+  type Guard,
+  type HttpClient,
+  type Random,
+} from "../../net/index.js";
 import type { SwarmRegistry } from "../registry/registry.js";
 
 export interface CopierParts {
@@ -22,14 +29,17 @@ export interface CopierParts {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly registry: SwarmRegistry;
+  /** With room for MOST_STREAMS connections, which stay open: mail and checks need connections of their own. */
   readonly client: HttpClient;
+  readonly random: Random;
   readonly guard: Guard;
   readonly local: () => string;
 }
 
-/** Streams to other swarms at once; tasks beyond that show what was sent and received. */
-const MOST_STREAMS = 256;
-const RETRY_AFTER = 1_000;
+/** Streams to other swarms at once, in all and to one; tasks beyond that show what was sent and received. */
+export const MOST_STREAMS = 256;
+const MOST_TO_ONE_SWARM = 64;
+const RECONNECT: BackoffPolicy = { base: 1_000, factor: 2, cap: 60_000, jitter: 0.5 };
 /** A stream that is silent for so long, without even a heartbeat, is dead. */
 const SILENCE = 60_000;
 const LARGEST_EVENT = 1024 * 1024;
@@ -38,7 +48,15 @@ const DEEPEST = 4;
 
 interface Watched {
   watchers: number;
-  readonly streams: Map<string, AbortController>;
+  readonly streams: Map<string, Stream>;
+}
+
+interface Stream {
+  readonly stop: AbortController;
+  /** The last that was heard of its status is that the task has ended over there. */
+  ended: boolean;
+  /** Broken off in a row without an event. */
+  failures: number;
 }
 
 interface RemoteEvent {
@@ -51,7 +69,8 @@ export class StreamCopier {
   readonly #parts: CopierParts;
   readonly #watched = new Map<JournalKey, Watched>();
   readonly #unsubscribe: (() => void)[] = [];
-  #streams = 0;
+  /** How many go to each swarm. */
+  readonly #open = new Map<string, number>();
 
   constructor(parts: CopierParts) {
     this.#parts = parts;
@@ -71,7 +90,7 @@ export class StreamCopier {
       // A swarm that is not known any more has nothing to say about our tasks.
       registry.onChange((swarm) => {
         if (registry.has(swarm)) return;
-        for (const { streams } of this.#watched.values()) streams.get(swarm)?.abort();
+        for (const { streams } of this.#watched.values()) streams.get(swarm)?.stop.abort();
       }),
     );
   }
@@ -94,7 +113,7 @@ export class StreamCopier {
   }
 
   #leave(key: JournalKey): void {
-    for (const stream of this.#watched.get(key)?.streams.values() ?? []) stream.abort();
+    for (const { stop } of this.#watched.get(key)?.streams.values() ?? []) stop.abort();
     this.#watched.delete(key);
   }
 
@@ -113,27 +132,47 @@ export class StreamCopier {
     if (task === undefined || watched === undefined) return;
     for (const swarm of task.swarms) {
       const offers = registry.get(swarm)?.capabilities.includes("events") === true;
-      if (!offers || watched.streams.has(swarm) || this.#streams >= MOST_STREAMS) continue;
-      const stop = new AbortController();
-      watched.streams.set(swarm, stop);
-      this.#streams++;
-      this.#copyWhileWatched(key, task.id, swarm, stop.signal).finally(() => {
-        this.#streams--;
-        if (watched.streams.get(swarm) === stop) watched.streams.delete(swarm);
+      const known = watched.streams.get(swarm);
+      // What was just taken over there may make it go on.
+      if (known !== undefined) known.ended = false;
+      if (!offers || known !== undefined || !this.#hasRoomFor(swarm)) continue;
+      const stream: Stream = { stop: new AbortController(), ended: false, failures: 0 };
+      watched.streams.set(swarm, stream);
+      this.#count(swarm, 1);
+      this.#copyWhileWatched(key, task.id, swarm, stream).finally(() => {
+        this.#count(swarm, -1);
+        if (watched.streams.get(swarm) === stream) watched.streams.delete(swarm);
       });
     }
   }
 
-  async #copyWhileWatched(key: JournalKey, taskId: string, swarm: string, stop: AbortSignal): Promise<void> {
+  #hasRoomFor(swarm: string): boolean {
+    let all = 0;
+    for (const open of this.#open.values()) all += open;
+    return all < MOST_STREAMS && (this.#open.get(swarm) ?? 0) < MOST_TO_ONE_SWARM;
+  }
+
+  #count(swarm: string, change: 1 | -1): void {
+    const open = (this.#open.get(swarm) ?? 0) + change;
+    if (open > 0) this.#open.set(swarm, open);
+    else this.#open.delete(swarm);
+  }
+
+  async #copyWhileWatched(key: JournalKey, taskId: string, swarm: string, stream: Stream): Promise<void> {
+    const stop = stream.stop.signal;
     while (!stop.aborted) {
       try {
-        if ((await this.#copy(key, taskId, swarm, stop)) === "refused") return;
+        if ((await this.#copy(key, taskId, swarm, stream)) === "refused") return;
       } catch (error) {
         // The task is gone, or we are closing; anything else is tried again.
         if (error instanceof RuntimeError && (error.code === "unknown_task" || error.code === "closed"))
           return;
       }
-      if (!stop.aborted) await this.#pause(stop);
+      // There is nothing to come; if the task goes on there, it is because of something that we send.
+      if (stream.ended) return;
+      stream.failures += 1;
+      if (!stop.aborted)
+        await this.#pause(stop, backoffDelay(RECONNECT, stream.failures, this.#parts.random));
     }
   }
 
@@ -141,18 +180,18 @@ export class StreamCopier {
     key: JournalKey,
     taskId: string,
     swarm: string,
-    stop: AbortSignal,
+    progress: Stream,
   ): Promise<"refused" | "ended"> {
     const { registry, client, guard, runtime } = this.#parts;
     const entry = registry.get(swarm);
     const token = registry.tokenOf(swarm);
     if (entry === undefined || token.kind !== "ready") return "refused";
-    const seen = await runtime.read(key, (state) => state.copied?.[swarm]);
+    const seen = await runtime.read(key, (state) => ownValue(state.copied, swarm));
     const after = seen === undefined ? "" : `?after=${encodeURIComponent(seen)}`;
     const url = `${entry.baseUrl}/interswarm/tasks/${encodeURIComponent(taskId)}/events${after}`;
     const stream = await client.open(url, {
       guard,
-      signal: stop,
+      signal: progress.stop.signal,
       idleLimit: SILENCE,
       headers: { accept: "text/event-stream", authorization: `Bearer ${token.token}` },
     });
@@ -175,7 +214,10 @@ export class StreamCopier {
       parser.feed(text);
       if (batch.length > 0) {
         waiting = 0;
-        await runtime.command(key, { type: "copy_events", swarm, events: batch.splice(0) });
+        const events = batch.splice(0);
+        await runtime.command(key, { type: "copy_events", swarm, events });
+        progress.failures = 0;
+        progress.ended = haveEnded(events) ?? progress.ended;
       }
       if (waiting > LARGEST_EVENT) {
         stream.close();
@@ -185,22 +227,26 @@ export class StreamCopier {
     return "ended";
   }
 
-  #pause(stop: AbortSignal): Promise<void> {
+  #pause(stop: AbortSignal, ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = this.#parts.clock.after(RETRY_AFTER, resolve);
-      stop.addEventListener(
-        "abort",
-        () => {
-          cancel();
-          resolve();
-        },
-        { once: true },
-      );
+      const end = (): void => {
+        cancel();
+        stop.removeEventListener("abort", end);
+        resolve();
+      };
+      const cancel = this.#parts.clock.after(ms, end);
+      stop.addEventListener("abort", end, { once: true });
     });
   }
 }
 
-/** Nothing for heartbeats and unfinished text, which have no id, and for what has come from here. */
+/** Whether the task has ended with these events or goes on; nothing if they do not say. */
+function haveEnded(events: readonly RemoteEvent[]): boolean | undefined {
+  const status = events.findLast(({ data }) => data.status !== undefined)?.data.status;
+  return status === undefined ? undefined : status !== "running" && status !== "paused";
+}
+
+/** Nothing for heartbeats and unfinished text, which have no id, for what has come from here, and for what cannot be kept. */
 function readEvent({ id, event, data }: EventSourceMessage, local: string): RemoteEvent | undefined {
   if (id === undefined || id === "" || event === undefined) return undefined;
   let parsed: unknown;
@@ -209,7 +255,7 @@ function readEvent({ id, event, data }: EventSourceMessage, local: string): Remo
   } catch {
     return undefined;
   }
-  if (!isRecord(parsed)) return undefined;
+  if (!isRecord(parsed) || isDeeperThan(DEEPEST_JSON, parsed)) return undefined;
   const through = swarmsIn(event, parsed);
   if (through.includes(local) || through.length >= DEEPEST) return undefined;
   return { id, event, data: parsed };

@@ -4,6 +4,7 @@
  */
 import { createAgentAddress, formatAgentAddress, parseAgentAddress } from "../../mail/address.js";
 import type { MAILAddress, MAILInterswarmMessage, MAILMessage } from "../../mail/message.js";
+import { MOST_CONTRIBUTORS } from "../../mail/owner.js";
 import { SYSTEM_SUBJECTS } from "../../mail/subjects.js";
 
 export interface WrapperParts {
@@ -15,26 +16,25 @@ export interface WrapperParts {
   readonly hops: number;
 }
 
-const EVENTS: Readonly<Record<string, string>> = {
-  [SYSTEM_SUBJECTS.taskComplete]: "task_complete",
-  [SYSTEM_SUBJECTS.taskCancelled]: "task_cancelled",
-  [SYSTEM_SUBJECTS.taskError]: "task_error",
-};
+const EVENTS: ReadonlyMap<string, string> = new Map([
+  [SYSTEM_SUBJECTS.taskComplete, "task_complete"],
+  [SYSTEM_SUBJECTS.taskCancelled, "task_cancelled"],
+  [SYSTEM_SUBJECTS.taskError, "task_error"],
+]);
 
 /** @throws Error for a completion: that one never leaves as such (mail.md 14 #31). */
 export function buildWrapper(parts: WrapperParts): MAILInterswarmMessage {
   const { message, source, target, owner, hops } = parts;
   const { subject } = message.message;
-  const event = message.msg_type === "response" ? EVENTS[subject] : undefined;
+  const event = message.msg_type === "response" ? EVENTS.get(subject) : undefined;
   const common = {
     message_id: message.id,
     source_swarm: source,
     target_swarm: target,
     timestamp: message.timestamp,
     task_owner: owner,
-    task_contributors: parts.contributors.includes(owner)
-      ? parts.contributors
-      : [owner, ...parts.contributors],
+    // More are refused, and with them the message.
+    task_contributors: [...new Set([owner, ...parts.contributors])].slice(0, MOST_CONTRIBUTORS),
     // Demanded by the reference; a real token has no business in a body (mail.md 7.10).
     auth_token: "",
     metadata: { hops, ...(event !== undefined && { mail_event: event }) },

@@ -9,6 +9,7 @@ import { isRecord } from "../../mail/record.js";
 import { waitFor } from "../answers.js";
 import type { Door } from "../door.js";
 import { HttpError } from "../errors.js";
+import { whenGone } from "../gone.js";
 import { sendToSwarms } from "../interswarm-message.js";
 import {
   type Access,
@@ -20,6 +21,7 @@ import {
   OUR_PEERS,
   PEERS,
   PERSONS,
+  type RawCall,
   type Route,
 } from "../route.js";
 import { EventPage, EventQuery, TaskPath } from "../schemas/common.js";
@@ -68,7 +70,7 @@ export function interswarmRoutes(door: Door): Route[] {
         const isWrapper = isRecord(call.body) && "payload" in call.body && "source_swarm" in call.body;
         const isPeer = caller.principal.role === "agent";
         if (isWrapper !== isPeer) throw new HttpError("invalid_role", "invalid role");
-        if (isWrapper) return oldForward(door, federation, caller, call.body);
+        if (isWrapper) return oldForward(door, federation, caller, call.reply, call.body);
         return sendToSwarms(door, federation, call, caller, call.body);
       },
     }),
@@ -165,6 +167,7 @@ async function oldForward(
   door: Door,
   federation: Federation,
   caller: Caller,
+  { raw }: RawCall["reply"],
   body: unknown,
 ): Promise<Handled> {
   const wrapper = accepted(acceptInterswarmMessage(body, { ...strict(door), deriveOwner: true }));
@@ -175,7 +178,7 @@ async function oldForward(
     const outcome = await waitFor(door.mailroom.runtime.outcomeOf(at), {
       clock: door.clock,
       ms: (door.options.defaultTimeout ?? 3600) * 1000,
-      giveUpWhen: [(giveUp) => door.closing.listen(giveUp)],
+      giveUpWhen: [(giveUp) => door.closing.listen(giveUp), (giveUp) => whenGone(raw, giveUp)],
     });
     if (outcome === undefined) return { status: 202, body: receipt };
     return finishMessage(door, wrapper, outcome.message.message.body, outcome.message.id);
