@@ -71,19 +71,44 @@ export class ConversationClient {
     const address = /^ws/.test(url) ? url : `${url.replace(/^http/, "ws").replace(/\/$/, "")}/map`;
     const socket = (options.open ?? ((where) => new WebSocket(where)))(address);
     const client = new ConversationClient(socket, options.timeout ?? 30_000);
-    await new Promise<void>((resolve, reject) => {
-      socket.addEventListener("open", resolve);
-      socket.addEventListener("error", () =>
-        reject(new ConversationError("unreachable", `no connection to ${address}`)),
-      );
+    try {
+      await client.#opened(address);
+      await client.#enter(options.token);
+      return client;
+    } catch (error) {
+      // Nobody has it to close it.
+      client.close();
+      throw error;
+    }
+  }
+
+  #opened(address: string): Promise<void> {
+    const unreachable = new ConversationError("unreachable", `no connection to ${address}`);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(unreachable), this.#timeout);
+      const settle = (done: () => void) => () => {
+        clearTimeout(timer);
+        done();
+      };
+      this.#socket.addEventListener("open", settle(resolve));
+      for (const end of ["error", "close"] as const) {
+        this.#socket.addEventListener(
+          end,
+          settle(() => reject(unreachable)),
+        );
+      }
     });
-    const { token } = options;
-    await client.request("map/connect", {
+  }
+
+  async #enter(token: string | undefined): Promise<void> {
+    const method = "map/connect";
+    const { authRequired } = await this.request(method, {
       protocolVersion: 1,
       participantType: "client",
       ...(token !== undefined && { auth: { method: "bearer", token } }),
     });
-    return client;
+    if (authRequired === undefined) return;
+    throw ConversationError.refused(method, { code: 1000, message: "the server asks for a token" });
   }
 
   /** Any method of the protocol. @throws ConversationError with the number that the server gave */
@@ -243,6 +268,8 @@ class EventQueue {
   }
 
   add(event: ConversationEvent): void {
+    // What comes behind a gap is not shown: the reader begins again after the last one that it has seen.
+    if (this.#error !== undefined) return;
     if (this.#events.push(event) > MOST_EVENTS) {
       this.#events = [];
       this.fail(

@@ -1,7 +1,8 @@
 /** Conversations: a MAP server whose mail is durable and whose rules are enforced (seed 003). */
+
+export type { TurnList } from "./book/contents.js";
 export { Conversations, type ConversationsParts } from "./book/conversations.js";
 export { type AskModel, type ModelQuestion, modelSummariser } from "./book/model-summary.js";
-export type { TurnList } from "./book/shelf.js";
 export { MAP_ERRORS, MapError, type MapErrorName, type WireError } from "./domain/errors.js";
 export { MAIL_EVENT_TYPES, type MailEventType } from "./domain/events.js";
 export { DEFAULT_RULES, type DomainRules } from "./domain/moment.js";

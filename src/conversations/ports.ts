@@ -73,6 +73,8 @@ export interface AgentClaim extends RowWrite {
   readonly space: string;
   readonly id: string;
   readonly principal: string;
+  /** For an agent of the swarm: the id is its member's, whoever had it before. */
+  readonly takesOver?: boolean;
 }
 
 export type ConversationRowWrite =

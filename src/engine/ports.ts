@@ -62,6 +62,11 @@ export interface Store {
    * @throws RowConflictError when a conditional row write does not hold.
    */
   commit(batch: Batch): Promise<Committed>;
+  /**
+   * Whether a batch of so many appends and rows, with so many characters, would be refused now because too much waits.
+   * For those who would have to undo something if it were.
+   */
+  isFull?(writes: number, characters: number): boolean;
   /** Rows of one journal in order, beginning with the row that contains number `after` + 1. */
   read(journal: JournalKey, options?: { after?: number; limit?: number }): Promise<JournalRow[]>;
   /** Rows of all journals in commit order after a position; nothing is ever inserted before what was returned. */

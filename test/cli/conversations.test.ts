@@ -1,10 +1,13 @@
 /** `mailroom conversations` and `mailroom map`, beside a server in a process of its own. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { MailClient } from "../../src/client/index.js";
 import { ASKING_SWARM } from "./breakpoint-swarm.js";
-import { folder, run, serve } from "./cli.js";
+import { command, folder, run, serve } from "./cli.js";
 
 const HELLO =
   `${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "map/connect", params: { protocolVersion: 1 } })}\n` +
@@ -53,6 +56,32 @@ describe("conversations on the command line", { timeout: 180_000 }, () => {
       expect(unknown.stderr).toContain(`there is no conversation '${words[1]}'`);
       expect(unknown.stderr).not.toContain("10000");
     }
+  });
+
+  it("says so when its connection is cut, and what was not answered", async () => {
+    await using here = await folder();
+    const cwd = here.path;
+    await writeFile(join(cwd, "swarms.json"), ASKING_SWARM);
+    await using server = await serve(["--dev"], { cwd });
+    const large = JSON.stringify({
+      jsonrpc: "2.0",
+      id: 3,
+      method: "mail/create",
+      params: { subject: "x".repeat(1_100_000) },
+    });
+    const long = await run(["map", "--stdio"], { cwd, input: `${HELLO}${large}\n` });
+    expect(long.code).toBe(1);
+    expect(long.stderr).toContain("a line was longer than the server takes; requests without an answer: ");
+
+    const [program = "", ...args] = await command(["map", "--stdio"]);
+    const child = spawn(program, args, { cwd, env: { PATH: process.env.PATH ?? "", HOME: cwd } });
+    const stderr = text(child.stderr);
+    const ended = once(child, "close");
+    child.stdin.write(HELLO);
+    await once(child.stdout, "data");
+    server.child.kill("SIGKILL");
+    expect((await ended)[0]).toBe(3);
+    expect(await stderr).toContain("the connection ended with 1006");
   });
 
   it("serves the data directory itself when no server does", async () => {

@@ -1,12 +1,14 @@
 /** The client of conversations against a real server. */
-
+import { type AddressInfo, createServer } from "node:net";
 import { afterEach, beforeEach, expect, expectTypeOf, it } from "vitest";
 import { WebSocket } from "ws";
+import { devAuthenticator } from "../../src/auth/index.js";
 import type { Summary, SummaryOptions } from "../../src/client/conversations-wire.js";
 import { ConversationClient } from "../../src/client/index.js";
 import type { SummaryResult } from "../../src/conversations/book/summary-scope.js";
 import type { SummaryParams } from "../../src/conversations/domain/params.js";
 import { BridgeHarness } from "../map/bridge-harness.js";
+import { Harness } from "../map/harness.js";
 
 let house: BridgeHarness;
 
@@ -70,4 +72,53 @@ it("says so when the connection is lost", async () => {
 it("has the server's own shapes of a summary, which it may not import", () => {
   expectTypeOf<Summary>().toEqualTypeOf<SummaryResult>();
   expectTypeOf<SummaryOptions & { conversationId: string }>().toExtend<SummaryParams>();
+});
+
+it("is not connected where a token is needed and there is none, and leaves nothing open", async () => {
+  const strict = await Harness.start({ authenticator: devAuthenticator(), authRequired: true });
+  try {
+    for (const token of [undefined, "nobody"]) {
+      let socket: WebSocket | undefined;
+      const connecting = ConversationClient.connect(strict.url, {
+        ...(token !== undefined && { token }),
+        open: (url) => {
+          socket = new WebSocket(url);
+          return socket;
+        },
+      });
+      await expect(connecting).rejects.toMatchObject({
+        code: "refused",
+        number: token === undefined ? 1000 : 1001,
+      });
+      expect(socket?.readyState).toBeGreaterThanOrEqual(WebSocket.CLOSING);
+    }
+  } finally {
+    await strict.stop();
+  }
+});
+
+it("does not wait for ever for a server that takes connections and says nothing", async () => {
+  const silent = createServer((socket) => void socket.on("error", () => {}).resume());
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const { port } = silent.address() as AddressInfo;
+  const connecting = ConversationClient.connect(`http://127.0.0.1:${port}`, {
+    timeout: 50,
+    open: (url) => new WebSocket(url),
+  });
+  await expect(connecting).rejects.toMatchObject({ code: "unreachable" });
+  // Which it is not, as long as somebody is connected.
+  await new Promise((resolve) => silent.close(resolve));
+});
+
+it("shows a reader that is too slow no event behind those that were dropped", async () => {
+  const ann = await connect("user:ann");
+  const { id } = await ann.create();
+  const events = await ann.follow({ conversationId: id });
+  const bob = await connect("user:ann");
+  // More than wait for a reader, and a few behind them.
+  for (let n = 0; n < 21; n++) await Promise.all(Array.from({ length: 500 }, () => bob.say(id, "x")));
+  await ann.say(id, "the last one");
+  await expect(events.next()).rejects.toMatchObject({ code: "too_slow" });
+  ann.close();
+  bob.close();
 });

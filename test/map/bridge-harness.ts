@@ -2,6 +2,7 @@
 import { WebSocket } from "ws";
 import { devAuthenticator } from "../../src/auth/index.js";
 import { MapServer } from "../../src/conversations/index.js";
+import type { Clock } from "../../src/engine/ports.js";
 import { createServer } from "../../src/http/index.js";
 import { defineAction, defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
 import { systemClock, systemIds } from "../../src/library/clock.js";
@@ -70,6 +71,8 @@ export class BridgeHarness {
       readonly dev?: boolean;
       /** Default: the office. */
       readonly swarm?: ReturnType<typeof defineSwarm>;
+      /** Of MAP alone. */
+      readonly clock?: Clock;
     } = {},
   ): Promise<BridgeHarness> {
     const { directory } = options;
@@ -82,7 +85,7 @@ export class BridgeHarness {
     const map = await MapServer.open({
       store,
       index: store.conversations,
-      clock: systemClock,
+      clock: options.clock ?? systemClock,
       ids: systemIds,
       authenticator,
       // The right to watch that development gives to clients must not reach tasks.
@@ -113,12 +116,12 @@ export class BridgeHarness {
   }
 
   /** Somebody who is connected: `user:ann`, `admin:root`, `member:coder`. */
-  async client(token: string): Promise<RawClient> {
+  async client(token: string, connect: Record<string, unknown> = {}): Promise<RawClient> {
     const socket = await open(`${this.url.replace("http", "ws")}/map`, token);
     const raw = new RawClient(socket);
     this.#clients.push(raw);
     const participantType = token.startsWith("member:") ? "agent" : "client";
-    await raw.call("map/connect", { protocolVersion: 1, participantType });
+    await raw.call("map/connect", { protocolVersion: 1, participantType, ...connect });
     return raw;
   }
 

@@ -112,8 +112,19 @@ describe("limits", () => {
     slow.socket.resume();
     expect(await closed).toBe(1013);
     const again = await map.raw({ connect: { participantType: "client" } });
-    const page = await again.call("map/replay", { filter: { eventTypes: ["mail.turn.added"] }, limit: 1000 });
-    expect(page.events).toHaveLength(sent);
+    const replayed: unknown[] = [];
+    for (let after: string | undefined, more = true; more; ) {
+      const page = await again.call("map/replay", {
+        filter: { eventTypes: ["mail.turn.added"] },
+        limit: 1000,
+        ...(after !== undefined && { afterEventId: after }),
+      });
+      const events = page.events as { eventId: string }[];
+      replayed.push(...events);
+      after = events.at(-1)?.eventId;
+      more = page.hasMore === true;
+    }
+    expect(replayed).toHaveLength(sent);
   });
 
   it("a peer that answers no ping is dropped, and its session waits", async () => {

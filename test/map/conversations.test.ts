@@ -465,4 +465,21 @@ describe("participants and permissions", () => {
     expect(await remove(bob, "cyd")).toBeUndefined();
     expect(await codeOf(say(cyd, id))).toBe(10002);
   });
+
+  it.each(["open", "invite"])(
+    "44: whoever was removed comes back by invitation only, not as who they were (%s)",
+    async (joinPolicy) => {
+      const id = await conversation({
+        metadata: { joinPolicy },
+        initialParticipants: [{ id: "bob", role: "moderator" }],
+      });
+      await ann.callExtension("mail/leave", { conversationId: id, participantId: "bob", reason: "out" });
+      expect(await codeOf(bob.joinConversation({ conversationId: id }))).toBe(10003);
+      await map.stop({ keepStore: true });
+      await start({ store: map.store });
+      expect(await codeOf(bob.joinConversation({ conversationId: id }))).toBe(10003);
+      await ann.inviteToConversation({ conversationId: id, participant: { id: "bob", role: "observer" } });
+      expect(await codeOf(bob.getConversation(id))).toBeUndefined();
+    },
+  );
 });

@@ -54,7 +54,9 @@ async function pipe(socket: WebSocket): Promise<ExitCode> {
       reject(new CliError("unreachable", `the server does not let us in: ${cause.message}`, { cause })),
     );
   });
-  const ended = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  const ended = new Promise<Closing>((resolve) =>
+    socket.once("close", (code, reason) => resolve({ code, reason: String(reason) })),
+  );
   const unanswered = new Set<string>();
   let over = false;
   const closeWhenAnswered = () => {
@@ -79,10 +81,34 @@ async function pipe(socket: WebSocket): Promise<ExitCode> {
     over = true;
     closeWhenAnswered();
   });
-  await ended;
+  const closing = await ended;
   lines.close();
   process.stdin.destroy();
+  const finished = WELL_CLOSED.has(closing.code) && unanswered.size === 0;
+  if (!finished) throw cutOff(closing, unanswered.size);
   return EXIT.ok;
+}
+
+interface Closing {
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** Said by the server after `map/disconnect`, or nothing said in answer to our own closing. */
+const WELL_CLOSED: ReadonlySet<number> = new Set([1000, 1005]);
+const EXITS: Readonly<Record<number, ExitCode>> = { 1008: EXIT.refused, 1009: EXIT.failure };
+const REASONS: Readonly<Record<number, string>> = {
+  1006: "it was cut",
+  1009: "a line was longer than the server takes",
+};
+
+/** Whoever wrote to us has to know that it was not all heard. */
+function cutOff({ code, reason }: Closing, unanswered: number): CliError {
+  const why = reason === "" ? (REASONS[code] ?? "no reason was given") : reason;
+  const left = unanswered === 0 ? "" : `; requests without an answer: ${unanswered}`;
+  return new CliError("connection_lost", `the connection ended with ${code}: ${why}${left}`, {
+    exit: EXITS[code] ?? EXIT.unreachable,
+  });
 }
 
 /** The server judges what is written; here only answers are matched to requests. */

@@ -3,6 +3,7 @@ import { assertCapability, requireReader } from "../domain/checks.js";
 import {
   DEFAULT_PAGE,
   type GetParams,
+  HEAVIEST_PAGE,
   type ListParams,
   type ReplayParams,
   type ThreadListParams,
@@ -24,9 +25,10 @@ import {
 import { conversationAt } from "../domain/state.js";
 import type { Caller, Conversation, Participant, Thread, Turn } from "../domain/types.js";
 import type { ConversationIndex } from "../ports.js";
+import type { TurnList } from "./contents.js";
 import { cursorOf, parseCursor } from "./cursor.js";
 import { conversationOf } from "./rows.js";
-import type { Shelf, TurnList } from "./shelf.js";
+import type { Shelf } from "./shelf.js";
 
 export interface ConversationDetails {
   readonly conversation: Conversation;
@@ -62,7 +64,9 @@ export class ConversationReader {
       }),
       ...(include.stats === true && { stats: statsOf(view) }),
       ...(include.recentTurns !== undefined && {
-        recentTurns: readable ? await this.#shelf.contents(view, recentTurns(view, include.recentTurns)) : [],
+        recentTurns: readable
+          ? await this.#shelf.contents(view, recentTurns(view, include.recentTurns), HEAVIEST_PAGE)
+          : [],
       }),
     };
   }

@@ -7,11 +7,12 @@ import { assertCapability, requireHistoryReader } from "../domain/checks.js";
 import type { ConversationEntry } from "../domain/entries.js";
 import { MapError } from "../domain/errors.js";
 import type { Moment } from "../domain/moment.js";
+import { HEAVIEST_PAGE } from "../domain/params.js";
 import type { TurnPage, View } from "../domain/queries.js";
 import { conversationAt, evolve, type TurnRecord } from "../domain/state.js";
 import type { Caller, Identity, Turn } from "../domain/types.js";
 import type { EventLog } from "../log/event-log.js";
-import { readTurns } from "./contents.js";
+import { readTurns, type TurnList, turnList } from "./contents.js";
 import {
   type CacheLimits,
   ConversationCache,
@@ -30,12 +31,6 @@ export interface ShelfParts {
   /** What is known about the bearer of an id. */
   readonly identify: (id: string, space: string) => Identity;
   readonly cache?: Partial<CacheLimits>;
-}
-
-export interface TurnList {
-  readonly turns: readonly Turn[];
-  readonly hasMore: boolean;
-  readonly nextCursor?: string;
 }
 
 export type SomeEntries = readonly [ConversationEntry, ...ConversationEntry[]];
@@ -108,15 +103,14 @@ export class Shelf {
     return { state: live.state, viewer, upTo: live.committed };
   }
 
-  contents({ state, upTo }: View, records: readonly TurnRecord[]): Promise<Turn[]> {
-    return readTurns(this.#parts.store, state.header.id, records, upTo);
+  /** No more of them once they are as large as `most`. */
+  contents({ state, upTo }: View, records: readonly TurnRecord[], most?: number): Promise<Turn[]> {
+    return readTurns(this.#parts.store, state.header.id, records, upTo, most);
   }
 
-  /** The cursor is the last turn's id: callers hand it back as `afterTurnId`, `beforeTurnId` or `fromTurnId`. */
+  /** As many of them as are fit for one answer. */
   async page(view: View, page: TurnPage): Promise<TurnList> {
-    const turns = await this.contents(view, page.turns);
-    const cursor = page.hasMore ? page.turns.at(-1)?.id : undefined;
-    return { turns, hasMore: page.hasMore, ...(cursor !== undefined && { nextCursor: cursor }) };
+    return turnList(page, await this.contents(view, page.turns, HEAVIEST_PAGE));
   }
 
   /** When the last entry was made. The journal need not be read for conversations in memory. */
@@ -134,7 +128,7 @@ export class Shelf {
   /** A new one, with its first entries already in its state. Resolves when it is durable. */
   add(live: LiveConversation, entries: SomeEntries): Promise<void> {
     this.#cache.add(live);
-    return this.#commit(live, entries, 0);
+    return this.#commit(live, entries, JSON.stringify(entries), 0);
   }
 
   /**
@@ -151,23 +145,32 @@ export class Shelf {
       if (this.#cache.peek(id) !== live) continue;
       try {
         const entries = decide(live.state, this.moment(live.state.header.space));
+        // Asked before the state is changed: a refusal then costs nobody the picture that the others build on.
+        const data = JSON.stringify(entries);
+        if (this.#parts.store.isFull?.(entries.length + 2, data.length) === true) throw busy();
         const first = live.state.number;
         for (const entry of entries) evolve(live.state, entry);
-        await this.#commit(live, entries, first);
+        await this.#commit(live, entries, data, first);
         return { live, entries, last: first + entries.length };
       } catch (error) {
         const uncertain = error instanceof MapError && live.busy;
         if (uncertain) await live.settled;
         const again = error instanceof StaleAppendError || (uncertain && live.lost);
-        if (!again || attempt >= MOST_ATTEMPTS) throw error;
+        if (!again) throw error;
+        // Others were refused by the store, time and again, and took with them what was built on theirs.
+        if (attempt >= MOST_ATTEMPTS) throw busy();
       }
     }
   }
 
   /** The entries are in the state already: what is decided next builds on them. */
-  #commit(live: LiveConversation, entries: readonly ConversationEntry[], expected: number): Promise<void> {
+  #commit(
+    live: LiveConversation,
+    entries: readonly ConversationEntry[],
+    data: string,
+    expected: number,
+  ): Promise<void> {
     const journal = live.state.header.id;
-    const data = JSON.stringify(entries);
     const last = expected + entries.length;
     const append = { journal, expected, count: entries.length, data };
     const commit = this.#parts.store.commit({ appends: [append], rows: rowsFor(live.state, entries) }).then(
@@ -186,4 +189,8 @@ export class Shelf {
     this.#cache.grown();
     return commit;
   }
+}
+
+function busy(): MapError {
+  return new MapError("EXHAUSTED", "too much is waiting to be stored");
 }

@@ -121,13 +121,11 @@ export class ConversationWriter {
     const result = { conversation: conversationAt(live.state, last), participant: joined.participant };
     if (catchUp === undefined) return result;
     const view: View = { state: live.state, viewer: viewerAt(live.state, caller, last), upTo: last };
-    const page = catchUpTurns(view, catchUp);
-    const history = await this.#shelf.contents(view, page.turns);
-    const cursor = page.hasMore ? page.turns.at(-1)?.id : undefined;
+    const { turns, nextCursor } = await this.#shelf.page(view, catchUpTurns(view, catchUp));
     return {
       ...result,
-      history,
-      ...(cursor !== undefined && { historyCursor: cursor }),
+      history: turns,
+      ...(nextCursor !== undefined && { historyCursor: nextCursor }),
       // The join is done: it does not wait for a model, nor can one fail it.
       ...(catchUp.includeSummary === true && { summary: await this.#parts.summaries.atHand(view) }),
     };

@@ -118,6 +118,11 @@ export function decideJoin(
       throw new MapError("PARTICIPANT_ALREADY_JOINED", `${id} is a member already`, { participantId: id });
     }
   }
+  for (const id of caller.identities) {
+    if (state.participants.get(id)?.stints.at(-1)?.removed === true) {
+      throw denied(`${id} was removed from the conversation, and comes back by invitation only`);
+    }
+  }
   const former = state.participants.get(caller.acting)?.stints.at(-1);
   const at = timeIn(state, moment);
   if (former !== undefined) {
@@ -164,7 +169,8 @@ export function decideLeave(
     t: "left",
     at: timeIn(state, moment),
     participantId: target,
-    by: acting.id,
+    // Whoever leaves, under whichever of their ids, was not removed by somebody else.
+    by: own ? target : acting.id,
     ...(params.reason !== undefined && { reason: params.reason }),
   };
 }

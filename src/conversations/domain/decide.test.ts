@@ -174,6 +174,24 @@ describe("coming back", () => {
     evolve(state, { t: "left", at: 1, participantId: "bob", by: "bob" });
     expect(codeOf(() => decideJoin(state, bob, {}, moment))).toBeUndefined();
   });
+
+  it("is by invitation for who was removed, under whichever of their ids, until they are invited again", () => {
+    const state = conversation(bobWith({}));
+    evolve(state, decideLeave(state, ann, { participantId: "bob" }, moment));
+    expect(codeOf(() => decideJoin(state, bob, {}, moment))).toBe(10003);
+    const also = { ...callerOf("bob-2"), identities: new Set(["bob-2", "bob"]) };
+    expect(codeOf(() => decideJoin(state, also, {}, moment))).toBe(10003);
+    evolve(state, decideInvite(state, ann, { participant: { id: "bob" } }, moment));
+    evolve(state, decideLeave(state, bob, {}, moment));
+    expect(codeOf(() => decideJoin(state, bob, {}, moment))).toBeUndefined();
+  });
+
+  it("is open to who left under one of their ids by the hand of another", () => {
+    const both = { ...callerOf("bob"), identities: new Set(["bob", "bob-2"]) };
+    const state = conversation(bobWith({}), joinedEntry("bob-2", "worker"));
+    evolve(state, decideLeave(state, both, { participantId: "bob-2" }, moment));
+    expect(codeOf(() => decideJoin(state, callerOf("bob-2"), {}, moment))).toBeUndefined();
+  });
 });
 
 describe("removing a member", () => {

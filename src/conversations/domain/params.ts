@@ -1,22 +1,29 @@
 /** The parameters of the thirteen `mail/*` methods, parsed once at the door (map-mail 3.7). */
 import { z } from "zod";
 import { MapError } from "./errors.js";
+import { roughSize } from "./size.js";
 import { CONVERSATION_STATUSES, CONVERSATION_TYPES, HISTORY_ACCESS, ROLES } from "./types.js";
 
 /** A page asked for larger than this gets this many. */
 export const LARGEST_PAGE = 500;
+/** A page ends early, and says that there is more, when it is about as large as this: its reader has to take it in. */
+export const HEAVIEST_PAGE = 4 * 1024 * 1024;
 export const DEFAULT_PAGE = 50;
 
 const id = z.string().min(1).max(256);
 const text = z.string().max(100_000);
+/** Held in memory for as long as the conversation is. */
+const subject = z.string().max(10_000);
 const metadata = z.record(z.string(), z.unknown());
+const contentType = z.string().max(256);
+const cursor = z.string().max(1024);
 const limit = z
   .int()
   .min(1)
   .transform((wanted) => Math.min(wanted, LARGEST_PAGE));
 const time = z.number();
 const role = z.enum(ROLES);
-const contentTypes = z.array(z.string()).max(100);
+const contentTypes = z.array(contentType).max(100);
 
 export const visibility = z.discriminatedUnion("type", [
   z.object({ type: z.literal("all") }),
@@ -43,6 +50,20 @@ const callMeta = z.object({ actAs: id.optional() }).optional();
 const common = { _meta: callMeta };
 const inConversation = { conversationId: id, _meta: callMeta };
 
+/** About how many bytes of what callers may say as they like are held in memory for each thing that is held. */
+const MOST_HELD = 16 * 1024;
+const TOO_LARGE = `is larger than ${MOST_HELD} bytes`;
+
+function isModest(value: unknown): boolean {
+  return roughSize(value) <= MOST_HELD;
+}
+
+/** @throws MapError INVALID_PARAMS for what is too large to be held in memory. */
+export function assertModest(name: string, value: unknown): void {
+  if (isModest(value)) return;
+  throw new MapError("INVALID_PARAMS", `${name}: ${TOO_LARGE}`, { reason: "too_large", limit: MOST_HELD });
+}
+
 /** Any JSON, `null` included, but it must be there. */
 const content = z.unknown().refine((value) => value !== undefined, "is missing");
 
@@ -50,12 +71,12 @@ export const createParams = z
   .object({
     ...common,
     type: z.enum(CONVERSATION_TYPES).optional(),
-    subject: text.optional(),
+    subject: subject.optional(),
     parentConversationId: id.optional(),
     parentTurnId: id.optional(),
     initialParticipants: z.array(invited).max(1000).optional(),
-    initialTurn: z.object({ contentType: z.string(), content, visibility: visibility.optional() }).optional(),
-    metadata: metadata.optional(),
+    initialTurn: z.object({ contentType, content, visibility: visibility.optional() }).optional(),
+    metadata: metadata.refine(isModest, TOO_LARGE).optional(),
   })
   .refine(
     ({ parentTurnId, parentConversationId }) =>
@@ -79,8 +100,8 @@ export const listParams = z.object({
   ...common,
   filter: z
     .object({
-      type: z.array(z.enum(CONVERSATION_TYPES)).optional(),
-      status: z.array(z.enum(CONVERSATION_STATUSES)).optional(),
+      type: z.array(z.enum(CONVERSATION_TYPES)).max(100).optional(),
+      status: z.array(z.enum(CONVERSATION_STATUSES)).max(100).optional(),
       participantId: id.optional(),
       createdAfter: time.optional(),
       createdBefore: time.optional(),
@@ -88,7 +109,7 @@ export const listParams = z.object({
     })
     .optional(),
   limit: limit.optional(),
-  cursor: z.string().optional(),
+  cursor: cursor.optional(),
 });
 
 export const closeParams = z.object({ ...inConversation, reason: text.optional() });
@@ -99,7 +120,7 @@ export const joinParams = z.object({
   catchUp: z
     .object({
       /** A time, the id of a turn, or `recent`. */
-      from: z.union([time, z.string()]).optional(),
+      from: z.union([time, id]).optional(),
       limit: limit.optional(),
       includeSummary: z.boolean().optional(),
     })
@@ -112,11 +133,15 @@ export const leaveParams = z.object({
   participantId: id.optional(),
 });
 
-export const inviteParams = z.object({ ...inConversation, participant: invited, message: text.optional() });
+export const inviteParams = z.object({
+  ...inConversation,
+  participant: invited,
+  message: z.string().max(10_000).optional(),
+});
 
 export const turnParams = z.object({
   ...inConversation,
-  contentType: z.string(),
+  contentType,
   content,
   threadId: id.optional(),
   inReplyTo: id.optional(),
@@ -147,7 +172,7 @@ export const turnsListParams = z.object({
 export const threadCreateParams = z.object({
   ...inConversation,
   rootTurnId: id,
-  subject: text.optional(),
+  subject: subject.optional(),
   parentThreadId: id.optional(),
 });
 
@@ -155,7 +180,7 @@ export const threadListParams = z.object({
   ...inConversation,
   parentThreadId: id.optional(),
   limit: limit.optional(),
-  cursor: z.string().optional(),
+  cursor: cursor.optional(),
 });
 
 export const summaryParams = z.object({

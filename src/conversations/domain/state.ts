@@ -27,6 +27,8 @@ export interface Stint {
   readonly invitation?: Participant["_meta"];
   left?: number;
   leftAt?: number;
+  /** By somebody else. */
+  removed?: boolean;
 }
 
 export interface ParticipantRecord {
@@ -119,6 +121,7 @@ export function evolve(state: ConversationState, entry: ConversationEntry): void
       if (stint === undefined) return;
       stint.left = number;
       stint.leftAt = entry.at;
+      stint.removed = entry.by !== entry.participantId;
       return;
     }
     case "turn": {

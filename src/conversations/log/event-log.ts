@@ -8,8 +8,10 @@
 import { setImmediate as othersTurn } from "node:timers/promises";
 import type { JournalRow, Store } from "../../engine/ports.js";
 import { MapError } from "../domain/errors.js";
+import { roughSize } from "../domain/size.js";
 import type { Caller } from "../domain/types.js";
 import { coreEventId, type MapEvent, parseEventId } from "./event.js";
+import { EventRing } from "./event-ring.js";
 
 /** Knows what the rows of some journals mean. */
 export interface JournalSource {
@@ -26,6 +28,8 @@ export interface CoreEvent {
   readonly causedBy?: readonly string[];
   readonly isFor: (caller: Caller) => boolean;
   readonly dataFor?: (caller: Caller) => Readonly<Record<string, unknown>>;
+  /** About how many bytes `dataFor` holds beyond `data`. */
+  readonly size?: number;
 }
 
 export interface EventLogParts {
@@ -35,6 +39,8 @@ export interface EventLogParts {
   readonly epoch: string;
   /** Core events that are kept for replay. */
   readonly ringSize: number;
+  /** And their bytes, roughly. Default: as many as it takes. */
+  readonly ringBytes?: number;
   readonly report: (error: unknown) => void;
 }
 
@@ -58,7 +64,7 @@ export class EventLog {
   readonly #parts: EventLogParts;
   readonly #sources: JournalSource[] = [];
   readonly #listeners = new Set<EventListener>();
-  #ring: MapEvent[] = [];
+  readonly #ring: EventRing;
   #queue: Item[] = [];
   #pumping = false;
   /** The position up to which everything is published or in the queue. */
@@ -68,6 +74,7 @@ export class EventLog {
 
   constructor(parts: EventLogParts) {
     this.#parts = parts;
+    this.#ring = new EventRing({ count: parts.ringSize, bytes: parts.ringBytes ?? Number.POSITIVE_INFINITY });
   }
 
   addSource(source: JournalSource): void {
@@ -112,8 +119,8 @@ export class EventLog {
 
   /** Publishes a core event. Returns its id, so that others can name it as their cause. */
   emit(event: CoreEvent): string {
-    const { now, epoch, ringSize } = this.#parts;
-    const { isFor, dataFor, ...facts } = event;
+    const { now, epoch } = this.#parts;
+    const { isFor, dataFor, size = 0, ...facts } = event;
     const full: MapEvent = {
       ...facts,
       id: coreEventId(this.#last, this.#coreCounter++, epoch),
@@ -122,8 +129,7 @@ export class EventLog {
       toldAgain: isFor,
       ...(dataFor !== undefined && { dataFor }),
     };
-    this.#ring.push(full);
-    if (this.#ring.length > ringSize * 2) this.#ring = this.#ring.slice(-ringSize);
+    this.#ring.add(full, size + roughSize(facts));
     if (this.#listeners.size > 0) this.#enqueue({ kind: "events", events: [full] });
     return full.id;
   }
@@ -144,9 +150,7 @@ export class EventLog {
         ? await this.#positionBefore(from.fromTimestamp)
         : await this.#startAfter(afterEventId);
     // What the ring has now; what is emitted later is for the next call.
-    const ring = this.#ring
-      .slice(-this.#parts.ringSize)
-      .filter(({ id }) => afterEventId === undefined || id > afterEventId);
+    const ring = this.#ring.after(afterEventId);
     let nextInRing = 0;
     for (let position = start; ; ) {
       const rows = await this.#parts.store.readAll(position, PAGE);
@@ -275,14 +279,20 @@ export class EventLog {
       new MapError("INVALID_PARAMS", `afterEventId: ${reason.replace("_", " ")}`, { reason });
     if (parsed === undefined) throw expired("event_unknown");
     if (parsed.kind === "core") {
-      if (!this.#ring.some((event) => event.id === id)) throw expired("event_expired");
+      if (!this.#ring.has(id)) throw expired("event_expired");
       return parsed.position;
     }
-    const [row] = await this.#parts.store.readAll(parsed.position - 1, 1);
-    const known =
-      row?.position === parsed.position && (await this.#read(row)).some((event) => event.id === id);
-    if (!known) throw expired("event_unknown");
-    return parsed.position - 1;
+    const { store } = this.#parts;
+    const [row] = await store.readAll(parsed.position - 1, 1);
+    if (row?.position === parsed.position) {
+      if (!(await this.#read(row)).some((event) => event.id === id)) throw expired("event_unknown");
+      return parsed.position - 1;
+    }
+    // Retention has removed it. Its place in the order is still one to go on from, if there ever was such a place.
+    if (row === undefined && (await store.commit({ appends: [] })).position < parsed.position) {
+      throw expired("event_unknown");
+    }
+    return parsed.position;
   }
 
   /** A position before everything that happened at or after a time, found by halving: times grow along the log. */

@@ -43,6 +43,14 @@ export interface Resolved {
   readonly direct: boolean;
 }
 
+/** Agents and participants that an address names one by one. */
+export function namedIn(address: Address): readonly string[] {
+  if (typeof address === "string") return [address.replace(/^agent:/, "")];
+  if ("participant" in address) return [address.participant];
+  if ("agents" in address) return address.agents;
+  return "agent" in address && !("system" in address) ? [address.agent] : [];
+}
+
 /** @throws MapError AGENT_NOT_FOUND, SCOPE_NOT_FOUND, ADDRESS_NOT_FOUND, FEDERATION_UNAVAILABLE, INVALID_PARAMS */
 export function resolveAddress(address: Address, sender: Session, directory: Directory): Resolved {
   const { agents } = directory;
@@ -84,7 +92,7 @@ export function resolveAddress(address: Address, sender: Session, directory: Dir
     throw new MapError("INVALID_PARAMS", "to: only an agent has relatives; the sender has registered none");
   }
   if ("parent" in address) {
-    const parent = self.parent === undefined ? undefined : agents.find(space, self.parent);
+    const parent = agents.parentOf(self);
     return {
       recipients: parent === undefined ? [] : [{ kind: "agent", id: parent.id, agent: parent }],
       direct: true,
@@ -95,8 +103,8 @@ export function resolveAddress(address: Address, sender: Session, directory: Dir
   }
   if ("descendants" in address) return group(descendantsOf(self, agents, address.depth ?? 100));
   if ("ancestors" in address) return group(ancestorsOf(self, agents, address.depth ?? 100));
-  const siblings = self.parent === undefined ? [] : agents.childrenOf(agents.require(space, self.parent));
-  return group(siblings);
+  const parent = agents.parentOf(self);
+  return group(parent === undefined ? [] : agents.childrenOf(parent));
 }
 
 function resolveText(address: string, sender: Session, directory: Directory): Resolved {
@@ -167,11 +175,10 @@ export function descendantsOf(self: Agent, agents: AgentRegistry, depthLimit: nu
 
 export function ancestorsOf(self: Agent, agents: AgentRegistry, depthLimit: number): Agent[] {
   const found = new Set<Agent>();
-  for (let agent: Agent | undefined = self; agent?.parent !== undefined && found.size < depthLimit; ) {
-    const parent: Agent | undefined = agents.find(self.space, agent.parent);
-    if (parent === undefined || found.has(parent)) break;
+  let parent = agents.parentOf(self);
+  while (parent !== undefined && !found.has(parent) && found.size < depthLimit) {
     found.add(parent);
-    agent = parent;
+    parent = agents.parentOf(parent);
   }
   found.delete(self);
   return [...found];

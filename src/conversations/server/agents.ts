@@ -1,6 +1,6 @@
 /** The agents and scopes that are connected now. They live in memory: what must last is in conversations. */
 import { MapError } from "../domain/errors.js";
-import type { Session } from "./session.js";
+import { principalKey, type Session } from "./session.js";
 
 export interface Agent {
   readonly id: string;
@@ -23,6 +23,8 @@ export interface Scope {
   readonly id: string;
   readonly space: string;
   readonly owner: string;
+  /** It lasts as long as this one. */
+  readonly session: Session;
   readonly name?: string;
   readonly parent?: string;
   readonly extras: Readonly<Record<string, unknown>>;
@@ -81,8 +83,16 @@ export class AgentRegistry {
     for (const agent of this.#agents.values()) if (agent.space === space) yield agent;
   }
 
+  /** Parents are named freely, also before they are there: they count if they are of the same principal. */
+  parentOf({ space, parent, session }: Agent): Agent | undefined {
+    const found = parent === undefined ? undefined : this.find(space, parent);
+    return found !== undefined && isSameParty(found.session, session) ? found : undefined;
+  }
+
   childrenOf(agent: Agent): Agent[] {
-    return [...this.inSpace(agent.space)].filter(({ parent }) => parent === agent.id);
+    return [...this.inSpace(agent.space)].filter(
+      ({ parent, session }) => parent === agent.id && isSameParty(session, agent.session),
+    );
   }
 
   findScope(space: string, id: string): Scope | undefined {
@@ -162,6 +172,10 @@ export function scopeView(scope: Scope): Readonly<Record<string, unknown>> {
 export function mayList(session: Session, agent: Agent): boolean {
   if (agent.space !== session.space) return false;
   return agent.visibility === "public" || agent.session.participantId === session.participantId;
+}
+
+function isSameParty(one: Session, other: Session): boolean {
+  return principalKey(one.principal) === principalKey(other.principal);
 }
 
 function keyOf(space: string, id: string): string {

@@ -4,6 +4,7 @@
  */
 import type { Authenticator } from "../../auth/result.js";
 import { MapError } from "../domain/errors.js";
+import { Gate } from "./gate.js";
 import type { MapServer } from "./map-server.js";
 import type { Handler } from "./methods.js";
 import { errorFrame, type Incoming, parseFrame, resultFrame } from "./rpc.js";
@@ -30,8 +31,24 @@ export interface ConnectionOptions {
 
 type Request = Extract<Incoming, { kind: "request" }>;
 
+/** What a caller was let in with. */
+export interface Proof {
+  readonly credential: string;
+  /** Of a token that can be revoked. */
+  readonly tokenId?: string | undefined;
+}
+
+/** A request, and how long it was as text: what came of it takes about as much memory. */
+interface Accepted {
+  readonly request: Request;
+  readonly size: number;
+}
+
 /** Nothing may overtake these. */
 const BARRIERS = new Set(["map/connect", "map/authenticate", "map/auth/refresh", "map/disconnect"]);
+
+/** Long readings of one connection that go on at the same time. */
+const MOST_SCANS = 2;
 
 export class MapConnection {
   readonly credential: string | undefined;
@@ -43,14 +60,19 @@ export class MapConnection {
   readonly #server: MapServer;
   readonly #wire: Wire;
   readonly #cancelHandshake: () => void;
-  #waiting: Request[] = [];
+  readonly #scans = new Gate(MOST_SCANS);
+  #waiting: Accepted[] = [];
   #barrier = false;
   #inFlight = 0;
+  /** Of all that is under way or waits. */
+  #size = 0;
   #paused = false;
   #closed = false;
   /** Requests that may come at once; refills over time. */
   #tokens: number;
   #refilledAt: number;
+  #proof: Proof | undefined;
+  #cancelReview = (): void => {};
 
   constructor(server: MapServer, wire: Wire, options: ConnectionOptions = {}) {
     this.#server = server;
@@ -87,7 +109,7 @@ export class MapConnection {
         // All that clients notify us of is how far they have read, and we never wait for that.
         return;
       case "request":
-        this.#accept(frame);
+        this.#accept({ request: frame, size: text.length });
         return;
       default:
         frame satisfies never;
@@ -127,24 +149,81 @@ export class MapConnection {
     this.#closed = true;
     this.#waiting = [];
     this.#cancelHandshake();
+    this.#cancelReview();
     this.#server.disconnected(this);
   }
 
-  #accept(request: Request): void {
+  /**
+   * For what reads much: however much one connection asks for, the others are served meanwhile. Nothing is begun for
+   * somebody who is gone.
+   */
+  scan<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#scans.pass(async () => {
+      this.assertOpen();
+      return work();
+    });
+  }
+
+  /** @throws MapError AUTH_REQUIRED, which nobody gets to read */
+  assertOpen(): void {
+    if (this.#closed) throw new MapError("AUTH_REQUIRED", "the connection is closed");
+  }
+
+  /** The caller was let in with this. It is asked about again and again, for it may expire or be withdrawn. */
+  letInWith(proof: Proof | undefined): void {
+    this.#proof = proof;
+    this.#reviewLater();
+  }
+
+  /** A token is not good any more, from this moment on. */
+  revoked(tokenId: string): void {
+    if (this.#proof?.tokenId === tokenId) this.close(1008, "the credential is no longer good");
+  }
+
+  async #review(): Promise<void> {
+    const proof = this.#proof;
+    if (proof === undefined) return;
+    const found = await this.authenticator?.authenticate(proof.credential);
+    // Another one may have been shown meanwhile; and who cannot be asked has not said no.
+    if (found === undefined || found.ok || found.reason === "unavailable" || proof !== this.#proof) return;
+    this.close(1008, "the credential is no longer good");
+  }
+
+  #reviewLater(): void {
+    this.#cancelReview();
+    if (this.#proof === undefined || this.#closed) return;
+    const { clock, limits, report } = this.#server;
+    this.#cancelReview = clock.after(limits.pingInterval, () => {
+      this.#review()
+        .catch(report)
+        .finally(() => this.#reviewLater());
+    });
+  }
+
+  #accept(accepted: Accepted): void {
+    const { request, size } = accepted;
+    const { maxWaiting, maxRequestSize } = this.#server.limits;
     if (!this.#withinRate()) {
       this.#fail(request, new MapError("RATE_LIMITED", undefined, { retryAfterMs: 1000 }));
-    } else if (this.#waiting.length >= this.#server.limits.maxWaiting) {
+    } else if (this.#waiting.length >= maxWaiting || this.#size > maxRequestSize * 2) {
       this.#fail(request, new MapError("EXHAUSTED", "too many requests of this connection are waiting"));
-    } else if (this.#barrier || this.#inFlight >= this.#server.limits.maxInFlight) {
-      this.#waiting.push(request);
     } else {
-      this.#start(request);
+      this.#size += size;
+      if (this.#mayStart) this.#start(accepted);
+      else this.#waiting.push(accepted);
+      this.#readOrNot();
     }
   }
 
-  #start(request: Request): void {
+  get #mayStart(): boolean {
+    return !this.#barrier && this.#inFlight < this.#server.limits.maxInFlight;
+  }
+
+  #start(accepted: Accepted): void {
+    const { request, size } = accepted;
     const handler = this.#server.methods.get(request.method);
     if (handler === undefined) {
+      this.#size -= size;
       this.#fail(
         request,
         new MapError("METHOD_NOT_FOUND", `there is no method ${request.method.slice(0, 100)}`),
@@ -153,26 +232,32 @@ export class MapConnection {
     }
     if (BARRIERS.has(request.method)) this.#barrier = true;
     this.#inFlight++;
-    if (this.#inFlight >= this.#server.limits.maxInFlight && !this.#paused) {
-      this.#paused = true;
-      this.#wire.pause?.();
-    }
-    void this.#run(request, handler);
+    void this.#run(accepted, handler);
   }
 
   #next(): void {
-    while (!this.#barrier && this.#inFlight < this.#server.limits.maxInFlight) {
-      const request = this.#waiting.shift();
-      if (request === undefined) break;
-      this.#start(request);
+    while (this.#mayStart) {
+      const accepted = this.#waiting.shift();
+      if (accepted === undefined) break;
+      this.#start(accepted);
     }
-    if (this.#paused && this.#inFlight < this.#server.limits.maxInFlight / 2) {
+    this.#readOrNot();
+  }
+
+  /** Who sends more than is dealt with is not read until it is, and neither is a stranger while it is being judged. */
+  #readOrNot(): void {
+    const { maxInFlight, maxRequestSize } = this.#server.limits;
+    if (this.#paused) {
+      if (this.#barrier || this.#inFlight >= maxInFlight / 2 || this.#size > maxRequestSize / 2) return;
       this.#paused = false;
       this.#wire.resume?.();
+    } else if (this.#barrier || this.#inFlight >= maxInFlight || this.#size > maxRequestSize) {
+      this.#paused = true;
+      this.#wire.pause?.();
     }
   }
 
-  async #run(request: Request, handler: Handler): Promise<void> {
+  async #run({ request, size }: Accepted, handler: Handler): Promise<void> {
     try {
       const session = this.#sessionFor(request.method);
       const after: (() => void)[] = [];
@@ -189,6 +274,7 @@ export class MapConnection {
       this.#fail(request, this.#server.toMapError(error, request.method));
     } finally {
       this.#inFlight--;
+      this.#size -= size;
       if (BARRIERS.has(request.method)) this.#barrier = false;
     }
     if (this.authFailures >= this.#server.limits.maxAuthFailures) {

@@ -12,16 +12,22 @@ export interface MapLimits {
   readonly maxInFlight: number;
   /** Requests that came before reading stopped, and wait for those under way. */
   readonly maxWaiting: number;
+  /** Characters of requests that are under way or wait. Reading stops there; twice as many are refused. */
+  readonly maxRequestSize: number;
   /** Requests per second of one connection, in the long run; twice as many at once. 0: no limit. */
   readonly requestsPerSecond: number;
   readonly maxSubscriptions: number;
   readonly maxAgents: number;
   readonly maxScopes: number;
+  /** Scopes of one principal. */
+  readonly maxScopesEach: number;
   readonly maxConnections: number;
   /** Failed attempts to authenticate before the connection is closed. */
   readonly maxAuthFailures: number;
   /** Milliseconds for which a lost session can be taken up again. */
   readonly resumeWindow: number;
+  /** Sessions of one principal that wait for that; beyond, the one that was lost first is over. */
+  readonly maxLostSessions: number;
   /** Messages held for an agent that is away, and for how long. */
   readonly maxHeld: number;
   readonly heldFor: number;
@@ -29,6 +35,8 @@ export interface MapLimits {
   readonly recordingTimeout: number;
   /** Core events kept in memory for `map/replay`. */
   readonly eventRing: number;
+  /** What they may weigh together, in bytes. */
+  readonly eventRingBytes: number;
 }
 
 export const DEFAULT_MAP_LIMITS: MapLimits = {
@@ -38,15 +46,19 @@ export const DEFAULT_MAP_LIMITS: MapLimits = {
   maxBuffered: 16 * 1024 * 1024,
   maxInFlight: 256,
   maxWaiting: 10_000,
+  maxRequestSize: 8 * 1024 * 1024,
   requestsPerSecond: 0,
   maxSubscriptions: 100,
   maxAgents: 1000,
   maxScopes: 10_000,
+  maxScopesEach: 1000,
   maxConnections: 10_000,
   maxAuthFailures: 5,
   resumeWindow: 5 * 60_000,
+  maxLostSessions: 1000,
   maxHeld: 100,
   heldFor: 60_000,
   recordingTimeout: 2000,
   eventRing: 10_000,
+  eventRingBytes: 32 * 1024 * 1024,
 };

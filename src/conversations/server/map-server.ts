@@ -61,6 +61,14 @@ export interface MapServerOptions {
   readonly runtime?: SwarmSide;
 }
 
+/** Decisions A5: a member serves its agent. It is in a conversation only if a person has invited the agent. */
+const OF_MEMBERS: Partial<MailCapabilities> = {
+  canCreate: false,
+  canJoin: false,
+  canInvite: false,
+  canCreateThreads: false,
+};
+
 const EVERYTHING: MailCapabilities = {
   canCreate: true,
   canJoin: true,
@@ -100,6 +108,7 @@ export class MapServer {
   readonly subscriptions = new Set<Subscription>();
   readonly #connections = new Set<MapConnection>();
   readonly #unwatch: () => void;
+  readonly #unwatchTokens: (() => void) | undefined;
   #unfollow: (() => void) | undefined;
   #closed = false;
 
@@ -119,6 +128,7 @@ export class MapServer {
       now: () => options.clock.now(),
       epoch: options.ids.uuid().slice(0, 8),
       ringSize: this.limits.eventRing,
+      ringBytes: this.limits.eventRingBytes,
       report: this.report,
     });
     const { mail = {} } = options;
@@ -132,6 +142,9 @@ export class MapServer {
     this.methods = methodTable({ ...this.remoteAgents?.methods, ...options.extensions });
     this.#unwatch =
       options.runtime === undefined ? () => {} : wakeWith(options.runtime, this.log, this.report);
+    this.#unwatchTokens = options.authenticator?.onRevoked?.((tokenId) => {
+      for (const connection of [...this.#connections]) connection.revoked(tokenId);
+    });
     this.directory = { agents: this.agents, sessionsOf: (space) => this.sessions.inSpace(space) };
   }
 
@@ -156,6 +169,7 @@ export class MapServer {
     if (this.#closed) return;
     this.#closed = true;
     this.#unwatch();
+    this.#unwatchTokens?.();
     for (const connection of [...this.#connections]) connection.close(1001, "the server is stopping");
     const { mail } = this.#options;
     if (mail !== false) mail?.summariser?.close?.();
@@ -169,6 +183,11 @@ export class MapServer {
   spaceOf(principal: Principal | undefined): string {
     if (this.#options.isolate !== true || principal === undefined) return "";
     return `${principal.role}:${principal.id}`;
+  }
+
+  /** What somebody may do in conversations at most. */
+  mailFor(principal: Principal | undefined): MailCapabilities {
+    return principal?.role === "member" ? { ...this.mailCapabilities, ...OF_MEMBERS } : this.mailCapabilities;
   }
 
   /** Decisions F3. */
@@ -199,6 +218,8 @@ export class MapServer {
   attach(session: Session, connection: MapConnection): void {
     session.connection = connection;
     connection.session = session;
+    session.cancelGrace?.();
+    session.cancelGrace = undefined;
     this.messages.returned(session);
     for (const id of session.agents) {
       const agent = this.agents.find(session.space, id);
@@ -221,6 +242,12 @@ export class MapServer {
 
   sessionEnded(session: Session): void {
     this.messages.forget(session);
+    session.cancelGrace?.();
+    for (const scope of [...this.agents.scopesIn(session.space)]) {
+      if (scope.session !== session) continue;
+      this.agents.removeScope(scope);
+      this.scopeEvent("scope_deleted", scope, session.acting);
+    }
     for (const id of [...session.agents]) {
       const agent = this.agents.find(session.space, id);
       if (agent?.session === session) this.removeAgent(agent);
@@ -251,8 +278,8 @@ export class MapServer {
         return;
       case "grace-period":
         if (gracePeriodMs === undefined) return;
-        this.clock.after(gracePeriodMs, () => {
-          if (session.connection !== undefined) return;
+        session.cancelGrace?.();
+        session.cancelGrace = this.clock.after(gracePeriodMs, () => {
           for (const agent of agents) if (agent.session === session) this.removeAgent(agent);
         });
         return;

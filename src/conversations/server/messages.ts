@@ -2,8 +2,9 @@
 import type { Conversations } from "../book/conversations.js";
 import { MapError, type WireError } from "../domain/errors.js";
 import { mailMeta, parseParams } from "../domain/params.js";
+import { roughSize } from "../domain/size.js";
 import type { Caller } from "../domain/types.js";
-import { type Address, type Recipient, resolveAddress } from "./addresses.js";
+import { type Address, namedIn, type Recipient, type Resolved, resolveAddress } from "./addresses.js";
 import type { MapServer } from "./map-server.js";
 import { notificationFrame } from "./rpc.js";
 import type { Session } from "./session.js";
@@ -36,6 +37,15 @@ interface Held {
 /** The SDK loses what reaches it before its application has set a handler; measured to be safe from 1 ms on. */
 const SETTLING = 25;
 
+/** Decisions F5. */
+export function notInATask(id: string): MapError {
+  return new MapError(
+    "INVALID_PARAMS",
+    `to: ${id} is an agent of the swarm; write to it within a task, in answer to a message (meta.correlationId) or in its conversation (meta.mail.conversationId)`,
+    { reason: "not_in_a_task", agentId: id },
+  );
+}
+
 export class Messages {
   readonly #server: MapServer;
   /** By session: what came while it was away. */
@@ -44,6 +54,15 @@ export class Messages {
 
   constructor(server: MapServer) {
     this.#server = server;
+  }
+
+  /** @throws MapError PERMISSION_DENIED for those who serve an agent of the swarm: it writes within its tasks */
+  assertMaySend({ principal }: Session): void {
+    if (principal?.role !== "member") return;
+    throw new MapError(
+      "PERMISSION_DENIED",
+      `this token serves the agent ${principal.id}, which writes in answer to its mail only`,
+    );
   }
 
   async send(
@@ -56,7 +75,8 @@ export class Messages {
     },
   ): Promise<SendResult> {
     const server = this.#server;
-    const { recipients, direct } = resolveAddress(address, session, server.directory);
+    this.assertMaySend(session);
+    const { recipients, direct } = this.#resolve(address, session);
     const message: Message = {
       id: server.ids.ordered(),
       from: session.acting,
@@ -100,6 +120,19 @@ export class Messages {
     this.#settling.delete(session);
   }
 
+  /** The swarm's agents are written to within their tasks only: they are in no group, and named in vain. */
+  #resolve(address: Address, sender: Session): Resolved {
+    const server = this.#server;
+    const named = namedIn(address).find((id) => server.isReserved(id));
+    if (named !== undefined) throw notInATask(named);
+    const { recipients, direct } = resolveAddress(address, sender, server.directory);
+    const isOfSwarm = (recipient: Recipient): boolean =>
+      sessionOf(recipient).principal?.role === "member" || server.isReserved(recipient.id);
+    const refused = direct ? recipients.find(isOfSwarm) : undefined;
+    if (refused !== undefined) throw notInATask(refused.id);
+    return { recipients: recipients.filter((recipient) => !isOfSwarm(recipient)), direct };
+  }
+
   #flush(session: Session): void {
     this.#settling.get(session)?.();
     this.#settling.delete(session);
@@ -111,7 +144,7 @@ export class Messages {
 
   /** False for somebody who is known but away; the message is then held for a while. */
   #deliver(recipient: Recipient, frame: string): boolean {
-    const session = recipient.kind === "agent" ? recipient.agent.session : recipient.session;
+    const session = sessionOf(recipient);
     // What is held goes first.
     if (session.connection !== undefined && !this.#held.has(session)) {
       session.connection.send(frame);
@@ -155,6 +188,7 @@ export class Messages {
       ...(causedBy !== undefined && { causedBy }),
       isFor: (caller) => isParty(caller) || (caller.observer && caller.space === sender.space),
       dataFor: (caller) => (isParty(caller) ? { ...facts, message } : facts),
+      size: roughSize(message),
     });
   }
 
@@ -194,4 +228,8 @@ export class Messages {
       cancel();
     }
   }
+}
+
+function sessionOf(recipient: Recipient): Session {
+  return recipient.kind === "agent" ? recipient.agent.session : recipient.session;
 }

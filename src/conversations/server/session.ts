@@ -22,6 +22,10 @@ export interface DisconnectPolicy {
   readonly gracePeriodMs?: number | undefined;
 }
 
+export function principalKey(principal: Principal | undefined): string | undefined {
+  return principal === undefined ? undefined : `${principal.role}:${principal.id}`;
+}
+
 export class Session {
   readonly id: string;
   readonly participantId: string;
@@ -38,6 +42,8 @@ export class Session {
   readonly agents = new Set<string>();
   readonly subscriptions = new Map<string, Subscription>();
   cancelExpiry: (() => void) | undefined;
+  /** While its agents wait for it to come back. */
+  cancelGrace: (() => void) | undefined;
   #grant: { capabilities: MailCapabilities; observer: boolean };
   #caller: Caller | undefined;
 

@@ -4,8 +4,9 @@ import type { Principal } from "../../auth/principal.js";
 import { RowConflictError } from "../../engine/ports.js";
 import type { ConversationRowWrite, SessionRow } from "../ports.js";
 import type { Agent } from "./agents.js";
+import { LostSessions } from "./lost-sessions.js";
 import type { MapServer } from "./map-server.js";
-import { type ConnectedType, PARTICIPANT_TYPES, Session } from "./session.js";
+import { type ConnectedType, PARTICIPANT_TYPES, principalKey, Session } from "./session.js";
 
 /** What outlives the process. */
 interface StoredSession {
@@ -25,16 +26,14 @@ interface StoredAgent
   readonly parent?: string;
 }
 
-export function principalKey(principal: Principal | undefined): string | undefined {
-  return principal === undefined ? undefined : `${principal.role}:${principal.id}`;
-}
-
 export class Sessions {
   readonly #server: MapServer;
   readonly #sessions = new Map<string, Session>();
+  readonly #lost: LostSessions;
 
   constructor(server: MapServer) {
     this.#server = server;
+    this.#lost = new LostSessions(server.limits);
   }
 
   /** Sessions of an earlier process lost their connections with it. To be called before the first connection. */
@@ -70,7 +69,10 @@ export class Sessions {
 
   /** What changed about the session is to survive a restart. */
   async save(session: Session): Promise<void> {
-    await this.#put(session, session.tokenHash);
+    const { tokenHash } = session;
+    if (await this.#update(session)) return;
+    // It got a new token meanwhile, or it is over.
+    if (session.tokenHash !== tokenHash) await this.#update(session);
   }
 
   /**
@@ -103,10 +105,14 @@ export class Sessions {
     session.tokenHash = hashOf(next);
     session.cancelExpiry?.();
     session.cancelExpiry = undefined;
+    this.#lost.remove(session);
     // The old connection may not know yet that it is dead.
     const old = session.connection;
     session.connection = undefined;
     if (old !== undefined) {
+      // What was lent or told went there, and may have reached nobody.
+      this.#server.remoteAgents?.left(session);
+      this.#endSubscriptions(session);
       old.session = undefined;
       old.close(1000, "the session was taken up by another connection");
     }
@@ -118,20 +124,19 @@ export class Sessions {
   lose(session: Session): void {
     const { clock, limits, report } = this.#server;
     session.connection = undefined;
-    for (const subscription of session.subscriptions.values()) {
-      subscription.close();
-      this.#server.subscriptions.delete(subscription);
-    }
-    session.subscriptions.clear();
+    this.#endSubscriptions(session);
     session.cancelExpiry?.();
     session.cancelExpiry = clock.after(limits.resumeWindow, () => this.end(session));
-    this.#put(session, session.tokenHash, clock.now()).catch(report);
+    const tooMany = this.#lost.add(session);
+    if (tooMany !== undefined) this.end(tooMany);
+    this.#update(session, clock.now()).catch(report);
   }
 
   /** The session is over. */
   end(session: Session): void {
     if (this.#sessions.get(session.id) !== session) return;
     this.#sessions.delete(session.id);
+    this.#lost.remove(session);
     session.cancelExpiry?.();
     const { store, report } = this.#server;
     this.#server.sessionEnded(session);
@@ -139,19 +144,42 @@ export class Sessions {
   }
 
   close(): void {
-    for (const session of this.#sessions.values()) session.cancelExpiry?.();
+    for (const session of this.#sessions.values()) {
+      session.cancelExpiry?.();
+      session.cancelGrace?.();
+    }
+  }
+
+  #endSubscriptions({ subscriptions }: Session): void {
+    for (const subscription of subscriptions.values()) {
+      subscription.close();
+      this.#server.subscriptions.delete(subscription);
+    }
+    subscriptions.clear();
   }
 
   async #renew(session: Session): Promise<string> {
     const token = newToken();
-    await this.#put(session, hashOf(token));
+    const row = this.#row(session, hashOf(token));
+    await this.#server.store.commit({ appends: [], rows: write({ kind: "map_session.put", row }) });
     session.tokenHash = hashOf(token);
     return token;
   }
 
-  async #put(session: Session, tokenHash: string, lostAt?: number): Promise<void> {
+  /** False, and nothing is written, if its token has been replaced meanwhile: that must not be undone. */
+  async #update(session: Session, lostAt?: number): Promise<boolean> {
+    const { tokenHash } = session;
     const row = this.#row(session, tokenHash, lostAt);
-    await this.#server.store.commit({ appends: [], rows: write({ kind: "map_session.put", row }) });
+    try {
+      await this.#server.store.commit({
+        appends: [],
+        rows: write({ kind: "map_session.put", row, replaces: tokenHash }),
+      });
+    } catch (error) {
+      if (error instanceof RowConflictError) return false;
+      throw error;
+    }
+    return true;
   }
 
   #row(session: Session, tokenHash: string, lostAt?: number): SessionRow {
@@ -197,6 +225,8 @@ export class Sessions {
     );
     for (const agent of stored.agents) {
       if (this.#server.agents.find(stored.space, agent.id) !== undefined) continue;
+      // The name may have become an agent's of the swarm since.
+      if (!this.#server.mayUseId(principal, agent.id)) continue;
       this.#server.agents.add({ ...agent, space: stored.space, session, scopes: new Set() });
       session.addAgent(agent.id);
     }

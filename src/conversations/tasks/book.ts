@@ -1,21 +1,23 @@
 /** The `mail/*` methods on conversations of tasks (decisions F4): read from the journal, written through the engine. */
+import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Clock, Store, TaskRow } from "../../engine/ports.js";
 import { type Runtime, RuntimeError } from "../../engine/runtime/index.js";
 import type { Book } from "../book/book.js";
+import { type TurnList, turnList } from "../book/contents.js";
 import type { ConversationDetails } from "../book/reader.js";
-import type { TurnList } from "../book/shelf.js";
 import type { SummaryResult } from "../book/summary-scope.js";
 import { assertCapability, requireTurn } from "../domain/checks.js";
 import { textOf } from "../domain/content.js";
 import { denied, MapError } from "../domain/errors.js";
-import type {
-  CloseParams,
-  GetParams,
-  ListParams,
-  ReplayParams,
-  SummaryParams,
-  TurnParams,
-  TurnsListParams,
+import {
+  type CloseParams,
+  type GetParams,
+  HEAVIEST_PAGE,
+  type ListParams,
+  type ReplayParams,
+  type SummaryParams,
+  type TurnParams,
+  type TurnsListParams,
 } from "../domain/params.js";
 import {
   listTurns,
@@ -48,8 +50,10 @@ interface Opened {
   readonly view: View;
 }
 
-/** Tasks looked at in one go when a list is made. */
+/** Tasks whose rows are read in one go when a list is made. */
 const PAGE = 100;
+/** Tasks looked at before others have their turn: each may have to be read from its journal. */
+const AT_ONCE = 10;
 
 export class TaskBook implements Book {
   readonly source: TaskSource;
@@ -95,7 +99,7 @@ export class TaskBook implements Book {
       ...(include.stats === true && { stats: statsOf(view) }),
       ...(include.recentTurns !== undefined && {
         recentTurns: readable
-          ? await this.#cache.contents(conversation, recentTurns(view, include.recentTurns))
+          ? await this.#cache.contents(conversation, recentTurns(view, include.recentTurns), HEAVIEST_PAGE)
           : [],
       }),
     };
@@ -118,7 +122,8 @@ export class TaskBook implements Book {
         ...(person.role !== "admin" && { instance: person }),
         ...(last !== undefined && { after: last }),
       });
-      for (const row of rows) {
+      for (const [index, row] of rows.entries()) {
+        if (index % AT_ONCE === 0) await othersTurn();
         if (!mayMatch(row, filter)) continue;
         const opened = await this.#load(caller, row);
         if (opened === undefined || !hasParticipant(opened.conversation, filter.participantId)) continue;
@@ -243,9 +248,7 @@ export class TaskBook implements Book {
   }
 
   async #page(conversation: TaskConversation, page: TurnPage): Promise<TurnList> {
-    const turns = await this.#cache.contents(conversation, page.turns);
-    const cursor = page.hasMore ? page.turns.at(-1)?.id : undefined;
-    return { turns, hasMore: page.hasMore, ...(cursor !== undefined && { nextCursor: cursor }) };
+    return turnList(page, await this.#cache.contents(conversation, page.turns, HEAVIEST_PAGE));
   }
 
   async #turnAt(key: string, number: number): Promise<Turn | undefined> {

@@ -1,12 +1,16 @@
 /** The conversations of tasks in memory: read from the tasks' journals when somebody asks, and no further than needed. */
+import { setImmediate as othersTurn } from "node:timers/promises";
 import type { Entry, TurnTaken } from "../../engine/entries.js";
 import type { InstanceId, JournalRow, Store } from "../../engine/ports.js";
 import type { ConversationEntry } from "../domain/entries.js";
+import { roughSize } from "../domain/size.js";
 import { beginState, type ConversationState, evolve, type TurnRecord } from "../domain/state.js";
 import type { Turn } from "../domain/types.js";
 import { askedBy, beginMemory, derive, type Memory, numberOfTurn, remember, turnOf } from "./derive.js";
 
 const PAGE = 500;
+/** Entries that are read one by one before others have their turn. */
+const AT_ONCE = 100;
 /** Conversations of tasks in memory; of more than that, those that nobody has asked for longest are dropped. */
 const MOST_HELD = 1000;
 
@@ -63,15 +67,24 @@ export class TaskConversationCache {
     return derive(memory, number, entry, await this.#asked(key, askedBy(memory, entry)));
   }
 
-  /** Turns with their contents, in the order of the records. */
-  async contents({ key, memory }: TaskConversation, records: readonly TurnRecord[]): Promise<Turn[]> {
+  /** Turns with their contents, in the order of the records; no more of them once they are as large as this. */
+  async contents(
+    { key, memory }: TaskConversation,
+    records: readonly TurnRecord[],
+    most = Number.POSITIVE_INFINITY,
+  ): Promise<Turn[]> {
     const turns: Turn[] = [];
-    for (const { id } of records) {
+    let size = 0;
+    for (const [index, { id }] of records.entries()) {
+      if (size > most) break;
+      if (index % AT_ONCE === AT_ONCE - 1) await othersTurn();
       const number = numberOfTurn(id);
       const entry = await this.#entry(key, number);
       if (entry === undefined) continue;
       const turn = turnOf(memory, number, entry, await this.#asked(key, askedBy(memory, entry)));
-      if (turn !== undefined) turns.push(turn);
+      if (turn === undefined) continue;
+      turns.push(turn);
+      size += roughSize(turn);
     }
     return turns;
   }
@@ -95,6 +108,7 @@ export class TaskConversationCache {
         if (conversation === undefined) return undefined;
       }
       if (rows.length < PAGE) break;
+      await othersTurn();
     }
     if (conversation === undefined) return undefined;
     this.#held.delete(key);

@@ -3,7 +3,7 @@ import type { AgentAnswer } from "../../engine/agent.js";
 import type { Lending } from "../../engine/runtime/index.js";
 import type { MAILAddress } from "../../mail/message.js";
 import { textOf } from "../domain/content.js";
-import type { Address } from "../server/addresses.js";
+import { type Address, namedIn } from "../server/addresses.js";
 import type { Message } from "../server/messages.js";
 import { isRecord } from "../server/rpc.js";
 import { conversationIdOf, SYSTEM } from "./derive.js";
@@ -27,11 +27,8 @@ export function deliveryOf({ agent, key, attempt, message, task, tools }: Lendin
 
 /** The one agent or participant that an address names. */
 export function targetOf(address: Address): string | undefined {
-  if (typeof address === "string") return address.replace(/^agent:/, "");
-  if ("participant" in address) return address.participant;
-  if ("agents" in address) return address.agents.length === 1 ? address.agents[0] : undefined;
-  if ("agent" in address && !("system" in address)) return address.agent;
-  return undefined;
+  const [first, ...others] = namedIn(address);
+  return others.length === 0 ? first : undefined;
 }
 
 /**

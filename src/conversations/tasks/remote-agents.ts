@@ -10,8 +10,9 @@ import { MapError } from "../domain/errors.js";
 import { parseParams } from "../domain/params.js";
 import type { Address } from "../server/addresses.js";
 import type { Agent } from "../server/agents.js";
+import type { MapConnection } from "../server/connection.js";
 import type { MapServer } from "../server/map-server.js";
-import type { SendResult } from "../server/messages.js";
+import { notInATask, type SendResult } from "../server/messages.js";
 import { withSession } from "../server/methods/with-session.js";
 import type { MethodTable } from "../server/methods.js";
 import { isRecord, notificationFrame } from "../server/rpc.js";
@@ -26,6 +27,10 @@ const MOST_LENT = 64;
 
 /** The SDK loses what reaches it before its application has set a handler. */
 const SETTLING = 25;
+
+/** Milliseconds until mail is asked for again after the store has failed; twice as many each time. */
+const FIRST_RETRY = 100;
+const LONGEST_RETRY = 10_000;
 
 const lentParams = {
   messageId: z.string().min(1),
@@ -56,6 +61,8 @@ const releaseParams = z.object(lentParams);
 interface Service {
   readonly agent: string;
   readonly session: Session;
+  /** What is lent went into this one: a session that goes on over another has not got it. */
+  readonly connection: MapConnection;
   readonly stopped: AbortController;
   readonly lent: LentMail;
   room: (() => void) | undefined;
@@ -98,12 +105,16 @@ export class RemoteAgents {
   /** Begins to send an agent its mail, if it is one of the swarm's remote agents and comes with its token. */
   serve({ id, session }: Agent): void {
     if (!this.#isRemote(id) || session.principal?.role !== "member" || session.principal.id !== id) return;
+    const { connection } = session;
+    // Lost while it registered: mail waits for somebody who is there.
+    if (connection === undefined) return;
     const known = this.#services.get(id);
-    if (known?.session === session && !known.stopped.signal.aborted) return;
+    if (known?.connection === connection && !known.stopped.signal.aborted) return;
     if (known !== undefined) this.#stop(known);
     const service: Service = {
       agent: id,
       session,
+      connection,
       stopped: new AbortController(),
       lent: new LentMail(),
       room: undefined,
@@ -136,11 +147,7 @@ export class RemoteAgents {
     const held = this.#named(session, meta);
     if (held === undefined) {
       if (target === undefined || !this.#server.isReserved(target)) return undefined;
-      throw new MapError(
-        "INVALID_PARAMS",
-        `to: ${target} is an agent of the swarm; write to it within a task, in answer to a message (meta.correlationId) or in its conversation (meta.mail.conversationId)`,
-        { reason: "not_in_a_task", agentId: target },
-      );
+      throw notInATask(target);
     }
     const { service, lending } = held;
     if (target === undefined) {
@@ -173,8 +180,9 @@ export class RemoteAgents {
   }
 
   async #run(service: Service): Promise<void> {
-    const { agent, session, stopped, lent } = service;
+    const { agent, connection, stopped, lent } = service;
     const { signal } = stopped;
+    let retryAfter = FIRST_RETRY;
     while (!signal.aborted) {
       if (lent.size >= MOST_LENT) {
         await new Promise<void>((resolve) => {
@@ -182,15 +190,37 @@ export class RemoteAgents {
         });
         continue;
       }
-      const lending = await this.#swarm.remote.next(agent, { signal });
+      let lending: Lending | undefined;
+      try {
+        lending = await this.#swarm.remote.next(agent, { signal });
+      } catch (error) {
+        // One message that could not be lent must not keep the others from the agent.
+        this.#server.report(error);
+        await this.#pause(retryAfter, signal);
+        retryAfter = Math.min(retryAfter * 2, LONGEST_RETRY);
+        continue;
+      }
       if (lending === undefined) return;
+      retryAfter = FIRST_RETRY;
       if (signal.aborted) {
         await this.#release(lending);
         return;
       }
       lent.add(lending);
-      session.connection?.send(notificationFrame("map/message", { message: deliveryOf(lending) }));
+      connection.send(notificationFrame("map/message", { message: deliveryOf(lending) }));
     }
+  }
+
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        cancel();
+        signal.removeEventListener("abort", end);
+        resolve();
+      };
+      const cancel = this.#server.clock.after(ms, end);
+      signal.addEventListener("abort", end, { once: true });
+    });
   }
 
   #stop(service: Service): void {

@@ -15,7 +15,7 @@ export interface WebSocketOptions {
     request: IncomingMessage,
   ) => { readonly status: number; readonly reason: string } | undefined;
   /** Who is at the other end, where the carrier knows. Default: whom the server's authenticator finds. */
-  readonly identify?: (bearer: string | undefined) => ConnectionOptions;
+  readonly identify?: (bearer: string | undefined, request: IncomingMessage) => ConnectionOptions;
 }
 
 export interface MapUpgrade {
@@ -43,7 +43,7 @@ export function createMapUpgrade(map: MapServer, options: WebSocketOptions = {})
         return;
       }
       sockets.handleUpgrade(request, socket, head, (ws) =>
-        serve(map, ws, socket, identify(bearerOf(request))),
+        serve(map, ws, socket, identify(bearerOf(request), request)),
       );
     },
     close() {

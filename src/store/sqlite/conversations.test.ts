@@ -107,10 +107,13 @@ describe("sessions", () => {
 });
 
 it("an agent's id belongs to who claimed it first, in each space", async () => {
-  const claim = (principal: string, space = "") =>
-    write({ kind: "map_agent.claim", space, id: "helper", principal });
+  const claim = (principal: string, space = "", takesOver = false) =>
+    write({ kind: "map_agent.claim", space, id: "helper", principal, takesOver });
   await claim("user:ann");
   await claim("user:ann");
   await expect(claim("user:bob")).rejects.toBeInstanceOf(RowConflictError);
+  await claim("user:bob", "elsewhere");
+  await claim("member:helper", "", true);
+  await expect(claim("user:ann")).rejects.toBeInstanceOf(RowConflictError);
   await claim("user:bob", "elsewhere");
 });

@@ -73,6 +73,13 @@ export class GroupCommit {
     });
   }
 
+  isFull(weight: number, size: number): boolean {
+    // A batch that finds the queue empty is always let in, however large: otherwise it could never be written.
+    if (this.#queue.length === 0) return false;
+    const { maxQueuedAppends, maxQueuedData } = this.#limits;
+    return this.#queuedWeight + weight > maxQueuedAppends || this.#queuedSize + size > maxQueuedData;
+  }
+
   /** Throws when the disk failed before: whoever writes past `commit` has to ask first. */
   assertWritable(): void {
     if (this.#failure !== undefined) throw this.#failure;
@@ -94,15 +101,8 @@ export class GroupCommit {
     for (const { kind } of batch.rows ?? []) {
       if (!this.#handlers.has(kind)) return new InvalidBatchError(`this store has no room for "${kind}"`);
     }
-    // A batch that finds the queue empty is always let in, however large: otherwise it could never be written.
-    if (this.#queue.length === 0) return undefined;
-    if (this.#queuedWeight + weightOf(batch) > this.#limits.maxQueuedAppends) {
-      return new StoreBusyError(`${this.#queuedWeight} writes`);
-    }
-    if (this.#queuedSize + sizeOf(batch) > this.#limits.maxQueuedData) {
-      return new StoreBusyError(`${this.#queuedSize} characters`);
-    }
-    return undefined;
+    if (!this.isFull(weightOf(batch), sizeOf(batch))) return undefined;
+    return new StoreBusyError(`${this.#queuedWeight} writes with ${this.#queuedSize} characters`);
   }
 
   #schedule(): void {

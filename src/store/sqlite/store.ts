@@ -134,6 +134,10 @@ export class SqliteStore implements Store {
     return this.#group.commit(batch);
   }
 
+  isFull(writes: number, characters: number): boolean {
+    return this.#group.isFull(writes, characters);
+  }
+
   async read(
     journal: JournalKey,
     { after = 0, limit }: { after?: number; limit?: number } = {},

@@ -2,14 +2,13 @@
 import { z } from "zod";
 import { RowConflictError } from "../../../engine/ports.js";
 import { MapError } from "../../domain/errors.js";
-import { parseParams } from "../../domain/params.js";
+import { assertModest, parseParams } from "../../domain/params.js";
 import type { AgentClaim } from "../../ports.js";
 import { addressSchema, ancestorsOf, descendantsOf } from "../addresses.js";
 import { type Agent, assertAgentState, mayList } from "../agents.js";
 import type { MapServer } from "../map-server.js";
 import type { MethodTable, SessionCall } from "../methods.js";
-import type { Session } from "../session.js";
-import { principalKey } from "../sessions.js";
+import { principalKey, type Session } from "../session.js";
 import { withSession } from "./with-session.js";
 
 const id = z.string().min(1).max(256);
@@ -82,6 +81,7 @@ export const agentMethods: MethodTable = {
   "map/agents/spawn": withSession(async (call) => {
     const { server, session } = call;
     const params = parseParams(registerParams.extend({ initialMessage: record.optional() }), call.params);
+    if (params.initialMessage !== undefined) server.messages.assertMaySend(session);
     if (params.parent !== undefined) requireOwned(server, session, params.parent);
     const parent = params.parent ?? (session.agents.size > 0 ? session.acting : undefined);
     const agent = await register(call, parent === undefined ? params : { ...params, parent });
@@ -110,13 +110,16 @@ export const agentMethods: MethodTable = {
   "map/agents/update": withSession(async ({ server, session, params }) => {
     const { agentId, state, metadata, environment, permissionOverrides } = parseParams(updateParams, params);
     const agent = requireOwned(server, session, agentId);
-    if (state !== undefined) setState(server, agent, state);
-    if (metadata !== undefined) agent.metadata = { ...agent.metadata, ...metadata };
-    agent.extras = {
+    const extras = {
       ...agent.extras,
       ...(environment !== undefined && { environment }),
       ...(permissionOverrides !== undefined && { permissionOverrides }),
     };
+    const merged = { ...agent.metadata, ...metadata };
+    assertModest("agent", [merged, extras]);
+    if (state !== undefined) setState(server, agent, state);
+    agent.metadata = merged;
+    agent.extras = extras;
     return { agent: server.agents.agentView(agent) };
   }),
 
@@ -146,7 +149,7 @@ export const agentMethods: MethodTable = {
     const { agents } = server;
     const agent = visible(server, session, agentId);
     const { maxDepth = 100 } = include;
-    const parent = agent.parent === undefined ? undefined : agents.find(session.space, agent.parent);
+    const parent = agents.parentOf(agent);
     const views = (some: readonly Agent[]) =>
       some.filter((one) => mayList(session, one)).map((one) => agents.agentView(one));
     return {
@@ -175,14 +178,15 @@ export const agentMethods: MethodTable = {
     const nodes = (
       root === undefined ? [...agents.inSpace(session.space)] : [root, ...descendantsOf(root, agents, depth)]
     ).filter((agent) => mayList(session, agent));
-    const ids = new Set(nodes.map((agent) => agent.id));
+    const shown = new Set(nodes);
     return {
       nodes: nodes.map((agent) => agents.agentView(agent)),
-      edges: nodes.flatMap((agent) =>
-        agent.parent !== undefined && ids.has(agent.parent)
-          ? [{ from: agent.parent, to: agent.id, type: "parent-child" }]
-          : [],
-      ),
+      edges: nodes.flatMap((agent) => {
+        const parent = agents.parentOf(agent);
+        return parent !== undefined && shown.has(parent)
+          ? [{ from: parent.id, to: agent.id, type: "parent-child" }]
+          : [];
+      }),
     };
   }),
 };
@@ -195,9 +199,15 @@ function lifecycle(state: string, flag: string): MethodTable[string] {
   });
 }
 
-async function register({ server, session }: SessionCall, params: RegisterParams): Promise<Agent> {
+async function register(
+  { server, session, connection }: SessionCall,
+  params: RegisterParams,
+): Promise<Agent> {
+  assertModest("agent", [params.metadata, params.visibility, ...EXTRAS.map((field) => params[field])]);
   const wanted = wantedId(server, session, params.agentId);
   await claim(server, session, wanted);
+  // Whoever is gone meanwhile has left already: nothing would ever end this agent but the session.
+  if (session.connection !== connection) throw new MapError("AUTH_REQUIRED", "the connection is closed");
   // Nothing is awaited from the checks to the entry in the registry.
   if (session.agents.size >= server.limits.maxAgents && !session.agents.has(wanted)) {
     throw new MapError("QUOTA_EXCEEDED", `a session can have ${server.limits.maxAgents} agents`);
@@ -266,12 +276,19 @@ function mayTakeOver(session: Session, { session: holder }: Agent): boolean {
   return principal !== undefined || holder.connection === undefined;
 }
 
-async function claim({ store }: MapServer, session: Session, agentId: string): Promise<void> {
+async function claim(server: MapServer, session: Session, agentId: string): Promise<void> {
   const principal = principalKey(session.principal);
   if (principal === undefined) return;
-  const row: AgentClaim = { kind: "map_agent.claim", space: session.space, id: agentId, principal };
+  const row: AgentClaim = {
+    kind: "map_agent.claim",
+    space: session.space,
+    id: agentId,
+    principal,
+    // Only its member comes here under a name of the swarm: whoever had it before the swarm did, has it no more.
+    ...(server.isReserved(agentId) && { takesOver: true }),
+  };
   try {
-    await store.commit({ appends: [], rows: [row] });
+    await server.store.commit({ appends: [], rows: [row] });
   } catch (error) {
     throw error instanceof RowConflictError ? taken(agentId) : error;
   }

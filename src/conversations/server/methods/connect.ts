@@ -5,19 +5,19 @@ import type { AuthFailureReason } from "../../../auth/result.js";
 import { MapError } from "../../domain/errors.js";
 import { parseParams } from "../../domain/params.js";
 import type { MAIL_CAPABILITIES, MailCapabilities } from "../../domain/types.js";
-import type { MapConnection } from "../connection.js";
+import type { MapConnection, Proof } from "../connection.js";
 import type { MapServer } from "../map-server.js";
 import type { Call, MethodTable } from "../methods.js";
-import { type ConnectedType, PARTICIPANT_TYPES, Session } from "../session.js";
-import { principalKey } from "../sessions.js";
+import { type ConnectedType, PARTICIPANT_TYPES, principalKey, Session } from "../session.js";
 import { withSession } from "./with-session.js";
 
 const PROTOCOL_VERSION = 1;
 
+const secret = z.string().max(16_384);
 const credentials = z.object({
-  method: z.string(),
-  credential: z.string().optional(),
-  token: z.string().optional(),
+  method: z.string().max(256),
+  credential: secret.optional(),
+  token: secret.optional(),
 });
 
 const connectParams = z.object({
@@ -26,7 +26,7 @@ const connectParams = z.object({
   participantId: z.string().min(1).max(256).optional(),
   name: z.string().max(256).optional(),
   capabilities: z.object({ mail: z.record(z.string(), z.unknown()).optional() }).optional(),
-  sessionId: z.string().optional(),
+  sessionId: z.string().max(256).optional(),
   resumeToken: z.string().max(256).optional(),
   disconnectPolicy: z
     .object({
@@ -46,7 +46,7 @@ type AuthErrorCode =
   | "auth_required";
 
 type Authentication =
-  | { readonly ok: true; readonly principal: Principal | undefined }
+  | { readonly ok: true; readonly principal: Principal | undefined; readonly proof?: Proof }
   | { readonly ok: false; readonly missing: true }
   | { readonly ok: false; readonly missing: false; readonly code: AuthErrorCode; readonly message: string };
 
@@ -76,7 +76,11 @@ export const connectMethods: MethodTable = {
       return connected(server, call.session, { resumeToken, reconnected: false });
     }
     const found = await authenticate(server, connection, params.auth ?? headerCredentials(connection));
-    if (found.ok) return establish(call, params, found.principal);
+    if (found.ok) {
+      // Before anything is awaited: it may be revoked meanwhile.
+      connection.letInWith(found.proof);
+      return establish(call, params, found.principal);
+    }
     if (found.missing) {
       connection.wishes = params;
       return { protocolVersion: PROTOCOL_VERSION, authRequired: authRequired() };
@@ -99,15 +103,19 @@ export const connectMethods: MethodTable = {
         : { code: found.code, message: found.message };
       return { success: false, error };
     }
-    const session =
-      call.session ??
-      (await sessionFor(call, parseParams(connectParams, connection.wishes), found.principal)).session;
-    if (principalKey(session.principal) !== principalKey(found.principal)) {
+    if (
+      call.session !== undefined &&
+      principalKey(call.session.principal) !== principalKey(found.principal)
+    ) {
       return {
         success: false,
         error: { code: "insufficient_scope", message: "the session belongs to somebody else; connect anew" },
       };
     }
+    connection.letInWith(found.proof);
+    const session =
+      call.session ??
+      (await sessionFor(call, parseParams(connectParams, connection.wishes), found.principal)).session;
     return {
       success: true,
       sessionId: session.id,
@@ -174,7 +182,8 @@ async function authenticate(
       message: "this token is for interswarm messages only",
     };
   }
-  return { ok: true, principal: result.principal };
+  const { principal } = result;
+  return { ok: true, principal, proof: { credential, tokenId: principal.tokenId } };
 }
 
 async function establish(
@@ -200,7 +209,7 @@ async function sessionFor(
   const type: ConnectedType = params.participantType ?? "client";
   const wishes = params.capabilities?.mail ?? {};
   const grantOf = (participantType: ConnectedType) => ({
-    capabilities: grantedMail(server, wishes),
+    capabilities: grantedMail(server.mailFor(principal), wishes),
     observer: server.mayObserve(principal, participantType),
   });
   const resumed =
@@ -251,8 +260,7 @@ function newSession(
 }
 
 /** What the server allows, less what the participant explicitly does not want. */
-function grantedMail(server: MapServer, wishes: Readonly<Record<string, unknown>>): MailCapabilities {
-  const allowed = server.mailCapabilities;
+function grantedMail(allowed: MailCapabilities, wishes: Readonly<Record<string, unknown>>): MailCapabilities {
   const granted = (capability: (typeof MAIL_CAPABILITIES)[number]): boolean =>
     allowed[capability] && wishes[capability] !== false;
   return {
@@ -270,6 +278,8 @@ function connected(
   { resumeToken, reconnected }: { readonly resumeToken: string; readonly reconnected: boolean },
 ): object {
   const owned = [...session.agents].flatMap((id) => server.agents.find(session.space, id) ?? []);
+  // Decisions A5: it serves its agent and nothing else.
+  const free = session.principal?.role !== "member";
   return {
     protocolVersion: PROTOCOL_VERSION,
     sessionId: session.id,
@@ -277,9 +287,9 @@ function connected(
     systemInfo: server.systemInfo,
     capabilities: {
       observation: { canObserve: true, canQuery: true },
-      messaging: { canSend: true, canReceive: true, canBroadcast: true },
-      lifecycle: { canRegister: true, canUnregister: true, canSpawn: true },
-      scopes: { canCreateScopes: true },
+      messaging: { canSend: true, canReceive: true, canBroadcast: free },
+      lifecycle: { canRegister: true, canUnregister: true, canSpawn: free },
+      scopes: { canCreateScopes: free },
       streaming: { supportsAck: true, supportsFlowControl: false, supportsPause: false },
       ...(server.conversations !== undefined && { mail: { enabled: true, ...session.capabilities } }),
     },

@@ -2,8 +2,13 @@
 import { z } from "zod";
 import { MapError } from "../../domain/errors.js";
 import { compileFilter, subscriptionFilter } from "../../domain/filter.js";
-import { parseParams } from "../../domain/params.js";
+import { HEAVIEST_PAGE, parseParams } from "../../domain/params.js";
+import { roughSize } from "../../domain/size.js";
+import type { Caller } from "../../domain/types.js";
 import type { MapEvent } from "../../log/event.js";
+import type { ReplayStart } from "../../log/event-log.js";
+import type { MapConnection } from "../connection.js";
+import type { MapServer } from "../map-server.js";
 import type { MethodTable } from "../methods.js";
 import { Subscription } from "../subscription.js";
 import { withSession } from "./with-session.js";
@@ -21,6 +26,8 @@ const replayParams = z.object({
   limit: z.int().min(1).optional(),
 });
 
+type ReplayParams = z.infer<typeof replayParams>;
+
 const DEFAULT_PAGE = 100;
 const LARGEST_PAGE = 1000;
 
@@ -36,7 +43,7 @@ export const eventMethods: MethodTable = {
     // An id that is unknown is refused now, not after the response.
     if (from !== undefined) await server.log.replay(from).next();
     await server.follow();
-    if (connection.isClosed) throw new MapError("AUTH_REQUIRED", "the connection is closed");
+    connection.assertOpen();
     if (session.subscriptions.size >= server.limits.maxSubscriptions) {
       throw new MapError(
         "QUOTA_EXCEEDED",
@@ -48,7 +55,7 @@ export const eventMethods: MethodTable = {
     server.subscriptions.add(subscription);
     afterReply(() => {
       if (from === undefined) subscription.goLive();
-      else subscription.replay(server.log, from, () => server.pause()).catch(server.report);
+      else void catchUp(server, connection, subscription, from);
     });
     return { subscriptionId: subscription.id };
   }),
@@ -66,44 +73,71 @@ export const eventMethods: MethodTable = {
     return { subscription: { id: subscriptionId, closedAt: server.clock.now() }, unsubscribed: true };
   }),
 
-  "map/replay": withSession(async ({ server, session, params }) => {
-    const {
-      afterEventId,
-      fromTimestamp,
-      toTimestamp,
-      filter,
-      limit = DEFAULT_PAGE,
-    } = parseParams(replayParams, params);
-    const most = Math.min(limit, LARGEST_PAGE);
-    const matches = compileFilter(filter);
-    const { caller } = session;
-    const found: MapEvent[] = [];
-    const journal = await server.journalOf(filter?.mail?.conversationId);
-    const events = server.log.replay({
-      ...(journal !== undefined && { journal }),
-      ...(afterEventId !== undefined && { afterEventId }),
-      ...(fromTimestamp !== undefined && { fromTimestamp }),
-    });
-    for await (const event of events) {
-      if (afterEventId === undefined && fromTimestamp !== undefined && event.timestamp < fromTimestamp)
-        continue;
-      if (toTimestamp !== undefined && event.timestamp > toTimestamp) continue;
-      if (!event.toldAgain(caller) || !matches(event)) continue;
-      found.push(event);
-      if (found.length > most) break;
-    }
-    return {
-      events: found.slice(0, most).map((event) => {
-        const { id, type, timestamp, source, causedBy } = event;
-        const data = event.dataFor?.(caller) ?? event.data;
-        return {
-          eventId: id,
-          timestamp,
-          ...(causedBy !== undefined && { causedBy }),
-          event: { id, type, timestamp, source, data },
-        };
-      }),
-      hasMore: found.length > most,
-    };
+  "map/replay": withSession(({ server, session, connection, params }) => {
+    const asked = parseParams(replayParams, params);
+    return connection.scan(() => replay(server, connection, session.caller, asked));
   }),
 };
+
+/** A subscription that cannot go on from where it was must not look like one to which nothing happens. */
+async function catchUp(
+  server: MapServer,
+  connection: MapConnection,
+  subscription: Subscription,
+  from: ReplayStart,
+): Promise<void> {
+  try {
+    await connection.scan(() => subscription.replay(server.log, from, () => server.pause()));
+  } catch (error) {
+    if (connection.isClosed) return;
+    if (error instanceof MapError) {
+      connection.close(1013, "too far behind; connect again and replay");
+      return;
+    }
+    server.report(new Error("events could not be replayed", { cause: error }));
+    connection.close(1011, "events could not be replayed; connect again and replay");
+  }
+}
+
+async function replay(
+  server: MapServer,
+  connection: MapConnection,
+  caller: Caller,
+  { afterEventId, fromTimestamp, toTimestamp, filter, limit = DEFAULT_PAGE }: ReplayParams,
+): Promise<object> {
+  const most = Math.min(limit, LARGEST_PAGE);
+  // An answer must not be what its reader is cut off for.
+  const heaviest = Math.min(HEAVIEST_PAGE, server.limits.maxBuffered / 2);
+  const matches = compileFilter(filter);
+  const page: object[] = [];
+  let size = 0;
+  const journal = await server.journalOf(filter?.mail?.conversationId);
+  const events = server.log.replay({
+    ...(journal !== undefined && { journal }),
+    ...(afterEventId !== undefined && { afterEventId }),
+    ...(fromTimestamp !== undefined && { fromTimestamp }),
+  });
+  for await (const event of events) {
+    connection.assertOpen();
+    if (afterEventId === undefined && fromTimestamp !== undefined && event.timestamp < fromTimestamp)
+      continue;
+    if (toTimestamp !== undefined && event.timestamp > toTimestamp) continue;
+    if (!event.toldAgain(caller) || !matches(event)) continue;
+    if (page.length >= most || size > heaviest) return { events: page, hasMore: true };
+    const told = toldTo(caller, event);
+    size += roughSize(told);
+    page.push(told);
+  }
+  return { events: page, hasMore: false };
+}
+
+function toldTo(caller: Caller, event: MapEvent): object {
+  const { id, type, timestamp, source, causedBy } = event;
+  const data = event.dataFor?.(caller) ?? event.data;
+  return {
+    eventId: id,
+    timestamp,
+    ...(causedBy !== undefined && { causedBy }),
+    event: { id, type, timestamp, source, data },
+  };
+}

@@ -1,11 +1,11 @@
 /** `map/scopes/*`: named groups of agents. */
 import { z } from "zod";
 import { MapError } from "../../domain/errors.js";
-import { parseParams } from "../../domain/params.js";
+import { assertModest, parseParams } from "../../domain/params.js";
 import { type Agent, type Scope, scopeView } from "../agents.js";
 import type { MapServer } from "../map-server.js";
 import type { MethodTable } from "../methods.js";
-import type { Session } from "../session.js";
+import { principalKey, type Session } from "../session.js";
 import { withSession } from "./with-session.js";
 
 const id = z.string().min(1).max(256);
@@ -26,9 +26,8 @@ const pageParams = z.object({
 export const scopeMethods: MethodTable = {
   "map/scopes/create": withSession(({ server, session, params }) => {
     const { scopeId, name, parent, ...extras } = parseParams(createParams, params);
-    const { agents, limits } = server;
-    if (agents.scopeCount >= limits.maxScopes)
-      throw new MapError("QUOTA_EXCEEDED", "there are too many scopes");
+    const { agents } = server;
+    assertMayCreate(server, session, extras);
     const wanted = scopeId ?? server.ids.ordered();
     if (agents.findScope(session.space, wanted) !== undefined) {
       throw new MapError("INVALID_PARAMS", `scopeId: ${wanted} is taken`);
@@ -38,6 +37,7 @@ export const scopeMethods: MethodTable = {
       id: wanted,
       space: session.space,
       owner: session.acting,
+      session,
       extras,
       createdAt: server.clock.now(),
       members: new Set(),
@@ -93,6 +93,32 @@ export const scopeMethods: MethodTable = {
     return { members: page.items, ...page.rest };
   }),
 };
+
+/** @throws MapError PERMISSION_DENIED, QUOTA_EXCEEDED, INVALID_PARAMS */
+function assertMayCreate(
+  { agents, limits }: MapServer,
+  session: Session,
+  extras: Readonly<Record<string, unknown>>,
+): void {
+  // Decisions A5: a member serves its agent and nothing else.
+  if (session.principal?.role === "member") {
+    throw new MapError("PERMISSION_DENIED", "a token that serves an agent of the swarm makes no scopes");
+  }
+  if (agents.scopeCount >= limits.maxScopes) {
+    throw new MapError("QUOTA_EXCEEDED", "there are too many scopes");
+  }
+  const own = [...agents.scopesIn(session.space)].filter(
+    (scope) => partyOf(scope.session) === partyOf(session),
+  );
+  if (own.length >= limits.maxScopesEach) {
+    throw new MapError("QUOTA_EXCEEDED", `one participant can have ${limits.maxScopesEach} scopes`);
+  }
+  assertModest("scope", extras);
+}
+
+function partyOf(session: Session): string {
+  return principalKey(session.principal) ?? session.id;
+}
 
 function own(
   server: MapServer,

@@ -132,11 +132,15 @@ function claimAgent({ db }: RoomContext): (write: AgentClaim) => void {
   const claim = db.prepare(
     "INSERT INTO map_agents (space, id, principal) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
   );
+  const takeOver = db.prepare(`
+    INSERT INTO map_agents (space, id, principal) VALUES (?, ?, ?)
+    ON CONFLICT (space, id) DO UPDATE SET principal = excluded.principal
+  `);
   const holder = db
     .prepare<[string, string], string>("SELECT principal FROM map_agents WHERE space = ? AND id = ?")
     .pluck();
-  return ({ kind, space, id, principal }) => {
-    claim.run(space, id, principal);
+  return ({ kind, space, id, principal, takesOver }) => {
+    (takesOver === true ? takeOver : claim).run(space, id, principal);
     if (holder.get(space, id) !== principal) {
       throw new RowConflictError(kind, `the agent id ${id} belongs to somebody else`);
     }
