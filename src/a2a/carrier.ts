@@ -14,7 +14,10 @@ import { withResolvers } from "../engine/runtime/waiters.js";
 import { createAgentAddress, parseAgentAddress } from "../mail/address.js";
 import { buildResponse } from "../mail/build.js";
 import { recipientsOf } from "../mail/render.js";
+import { isTransient, NetError } from "../net/index.js";
 import {
+  A2AError,
+  INTERNAL_ERROR,
   type Message,
   Role,
   type Task,
@@ -77,12 +80,16 @@ export class A2aCarrier implements Carrier {
     const runtime = await this.#runtime.promise;
     try {
       for (const address of addressed(mail)) {
-        const answer = await this.#ask(mail, address);
+        const messageId = uuidFrom(`${mail.task.key}/${mail.message.id}/${address}`);
+        // A crash may have come between the answer and the word that this was carried.
+        if (await this.#options.store.a2a.isSettled(messageId)) continue;
+        const answer = await this.#ask(mail, address, messageId);
         const thread: ThreadPut = {
           kind: "a2a.thread.put",
           task: mail.task.key,
           address,
           thread: answer.thread,
+          ...(answer.ok && { settles: messageId }),
         };
         const delivered = answer.ok && expectsAnswer(mail);
         // Together with the answer: otherwise a message that is sent again after a crash would be taken for the next one.
@@ -104,7 +111,7 @@ export class A2aCarrier implements Carrier {
     this.#stop.abort();
   }
 
-  async #ask(mail: OutgoingMail, address: string): Promise<Answer> {
+  async #ask(mail: OutgoingMail, address: string, messageId: string): Promise<Answer> {
     const client = await this.#client(mail.swarm);
     const limit = new AbortController();
     const cancel = this.#options.clock.after(this.#options.replyTimeout ?? 900_000, () =>
@@ -115,7 +122,7 @@ export class A2aCarrier implements Carrier {
     try {
       const tell = (taskId: string) => {
         const message = messageOf({
-          id: uuidFrom(`${mail.task.key}/${mail.message.id}/${address}`),
+          id: messageId,
           contextId: thread?.contextId ?? "",
           taskId,
           role: Role.ROLE_USER,
@@ -134,7 +141,7 @@ export class A2aCarrier implements Carrier {
       });
       while (!isMessage(result) && PENDING.has(stateOf(result))) {
         await this.#pause(signal);
-        result = await client.getTask({ tenant: "", id: result.id, historyLength: 0 }, { signal });
+        result = await look(client, result, signal);
       }
       return read(result);
     } finally {
@@ -142,7 +149,8 @@ export class A2aCarrier implements Carrier {
     }
   }
 
-  #pause(signal: AbortSignal): Promise<void> {
+  async #pause(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
     return new Promise((resolve, reject) => {
       const fail = () => {
         cancel();
@@ -192,6 +200,26 @@ function read(result: Message | Task): Answer {
   return waits || state === TaskState.TASK_STATE_COMPLETED
     ? { thread, ok: true, text }
     : { thread, ok: false, text: text === "" ? "the agent ended the task without an answer" : text };
+}
+
+/** How the task stands now; as it was if that could not be learned this time. */
+async function look(client: Client, task: Task, signal: AbortSignal): Promise<Task> {
+  try {
+    return await client.getTask({ tenant: "", id: task.id, historyLength: 0 }, { signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (mayPass(error)) return task;
+    throw error;
+  }
+}
+
+/** Whether the same question may be answered later. What the agent itself refuses is refused for good. */
+function mayPass(error: unknown): boolean {
+  if (error instanceof A2AError) return "envelopeCode" in error && error.envelopeCode === INTERNAL_ERROR;
+  if (error instanceof NetError) return isTransient(error);
+  // The SDK tells the status in words alone.
+  const status = error instanceof Error ? /\bStatus: (\d{3})\b/.exec(error.message)?.[1] : undefined;
+  return status === undefined || !/^4/.test(status) || ["408", "425", "429"].includes(status);
 }
 
 /** Puts the agent's answer into the task. False if that has ended meanwhile: it is too late for it. */

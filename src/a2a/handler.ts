@@ -2,10 +2,12 @@
 import type { ListTasksRequest, ListTasksResponse } from "@a2a-js/sdk";
 import type { A2ARequestHandler } from "@a2a-js/sdk/server";
 import type { InstanceId } from "../engine/ports.js";
-import { type PostedAt, type RowsFor, RuntimeError } from "../engine/runtime/index.js";
+import type { PostedAt, RowsFor } from "../engine/runtime/index.js";
 import type { Instance } from "../library/instance.js";
 import type { Mailroom } from "../library/mailroom.js";
 import type { Task as MailTask } from "../library/task.js";
+import { isUuid } from "../mail/uuid.js";
+import { failureOf, type Report } from "./failures.js";
 import { isOver, type Round, Rounds } from "./rounds.js";
 import {
   type A2AError,
@@ -37,6 +39,10 @@ export interface HandlerParts {
   readonly sent: SentMessages;
   /** Fires when the caller has gone or the server closes: whoever waits is let go, the task goes on. */
   readonly signal: AbortSignal;
+  /** Refuses contexts of callers that are not UUIDs (decisions A3). */
+  readonly strictIds: boolean;
+  /** Told of mistakes of ours. */
+  readonly report: Report;
 }
 
 /** A round, and as far as its journal was read. */
@@ -54,14 +60,18 @@ export class A2aHandler implements A2ARequestHandler {
   readonly #card: AgentCard;
   readonly #sent: SentMessages;
   readonly #signal: AbortSignal;
+  readonly #strictIds: boolean;
+  readonly #report: Report;
 
-  constructor({ mailroom, instance, card, sent, signal }: HandlerParts) {
+  constructor({ mailroom, instance, card, sent, signal, strictIds, report }: HandlerParts) {
     this.#mailroom = mailroom;
     this.#instance = instance;
     this.#tasks = mailroom.instance(instance);
     this.#card = card;
     this.#sent = sent;
     this.#signal = signal;
+    this.#strictIds = strictIds;
+    this.#report = report;
   }
 
   async getAgentCard(): Promise<AgentCard> {
@@ -72,11 +82,14 @@ export class A2aHandler implements A2ARequestHandler {
     throw new ExtendedAgentCardNotConfiguredError("there is no other card than the public one");
   }
 
-  async sendMessage(request: SendMessageRequest): Promise<Task> {
-    const { returnImmediately = false, historyLength } = request.configuration ?? {};
-    let found = await this.#post(request);
-    if (!returnImmediately) for await (const next of this.#changes(found)) found = next;
-    return taskOf(placeOf(found.task), found.round, historyLength);
+  sendMessage(request: SendMessageRequest): Promise<Task> {
+    return this.#answer(async () => {
+      const { returnImmediately = false, historyLength } = request.configuration ?? {};
+      checkHistoryLength(historyLength);
+      let found = await this.#post(request);
+      if (!returnImmediately) for await (const next of this.#changes(found)) found = next;
+      return taskOf(placeOf(found.task), found.round, historyLength);
+    });
   }
 
   async *sendMessageStream(request: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
@@ -89,30 +102,41 @@ export class A2aHandler implements A2ARequestHandler {
     yield* this.#stream(found);
   }
 
-  async getTask({ id, historyLength }: { id: string; historyLength?: number | undefined }): Promise<Task> {
-    const { task, round } = await this.#find(id);
-    return taskOf(placeOf(task), round, historyLength);
+  getTask({ id, historyLength }: { id: string; historyLength?: number | undefined }): Promise<Task> {
+    return this.#answer(async () => {
+      checkHistoryLength(historyLength);
+      const { task, round } = await this.#find(id);
+      return taskOf(placeOf(task), round, historyLength);
+    });
   }
 
-  async cancelTask({ id }: { id: string }): Promise<Task> {
-    const { task, round } = await this.#find(id);
-    if (isOver(round)) throw new TaskNotCancelableError(`task '${id}' has ended`);
-    await refusals(task.cancel());
-    return this.getTask({ id });
+  cancelTask({ id }: { id: string }): Promise<Task> {
+    return this.#answer(async () => {
+      const { task, round } = await this.#find(id);
+      if (isOver(round)) throw new TaskNotCancelableError(`task '${id}' has ended`);
+      await task.cancel();
+      return this.getTask({ id });
+    });
   }
 
-  async listTasks(request: ListTasksRequest): Promise<ListTasksResponse> {
+  listTasks(request: ListTasksRequest): Promise<ListTasksResponse> {
+    return this.#answer(() => this.#list(request));
+  }
+
+  async #list(request: ListTasksRequest): Promise<ListTasksResponse> {
     const { contextId, status, pageSize = PAGE, pageToken, historyLength, statusTimestampAfter } = request;
-    if (pageSize < 1 || pageSize > LARGEST_PAGE)
-      throw new RequestMalformedError(`pageSize is a number from 1 to ${LARGEST_PAGE}`);
+    checkHistoryLength(historyLength);
+    if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > LARGEST_PAGE)
+      throw new RequestMalformedError(`pageSize is a whole number from 1 to ${LARGEST_PAGE}`);
     const from = pageToken === "" ? 0 : Number(pageToken);
     if (!Number.isSafeInteger(from) || from < 0)
       throw new RequestMalformedError("pageToken is none of this server's");
     const after =
       statusTimestampAfter === undefined ? Number.NEGATIVE_INFINITY : Date.parse(statusTimestampAfter);
+    if (Number.isNaN(after)) throw new RequestMalformedError("statusTimestampAfter is a time of RFC 3339");
     const all = (await this.#roundsOf(contextId))
       .filter(({ round }) => status === TaskState.TASK_STATE_UNSPECIFIED || stateOf(round) === status)
-      .filter(({ round }) => !(round.at < after))
+      .filter(({ round }) => round.at >= after)
       .sort((one, other) => other.round.at - one.round.at);
     const page = all.slice(from, from + pageSize);
     return {
@@ -139,12 +163,21 @@ export class A2aHandler implements A2ARequestHandler {
     throw noPush();
   }
 
+  /** Whatever fails inside fails in the words of A2A. Streams are looked after where they are written. */
+  async #answer<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw failureOf(error, this.#report);
+    }
+  }
+
   /** A person's message: it begins a round, adds to one, or answers what one asks. */
   async #post({ message }: SendMessageRequest): Promise<Found> {
     if (message === undefined || message.parts.length === 0)
       throw new RequestMalformedError("there is no message, or it has no parts");
     const { taskId, number } = await this.#sent.once(this.#instance, message, (rows) =>
-      refusals(this.#deliver(message, rows)),
+      this.#deliver(message, rows),
     );
     return this.#read(await this.#tasks.requireTask(taskId), number);
   }
@@ -165,7 +198,10 @@ export class A2aHandler implements A2ARequestHandler {
       return runtime.answerBreakpoint(this.#instance, known.task.id, { results }, rows);
     }
     const taskId = known?.task.id ?? message.contextId;
+    if (this.#strictIds && taskId !== "" && !isUuid(taskId))
+      throw new RequestMalformedError("contextId must be a UUID on this server (strict_ids)");
     const body = textOf(message.parts);
+    if (body === "") throw new RequestMalformedError("the message says nothing: its parts are empty");
     return runtime.post(this.#instance, { body, rows, ...(taskId !== "" && { taskId }) });
   }
 
@@ -256,21 +292,7 @@ function noPush(): A2AError {
   return new PushNotificationNotSupportedError("subscribe to the task instead");
 }
 
-/** What the engine refuses, in the words of A2A. */
-async function refusals<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (!(error instanceof RuntimeError)) throw error;
-    switch (error.code) {
-      case "already_ended":
-        throw new TaskNotCancelableError({ message: error.message, cause: error });
-      case "unknown_task":
-        throw new TaskNotFoundError({ message: error.message, cause: error });
-      case "bad_input":
-        throw new RequestMalformedError({ message: error.message, cause: error });
-      default:
-        throw new UnsupportedOperationError({ message: error.message, cause: error });
-    }
-  }
+function checkHistoryLength(length: number | undefined): void {
+  if (length === undefined || (Number.isInteger(length) && length >= 0)) return;
+  throw new RequestMalformedError("historyLength is a whole number from 0");
 }

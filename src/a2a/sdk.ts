@@ -26,3 +26,6 @@ export {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors";
+
+/** JSON-RPC's word for "something is wrong with me". */
+export const INTERNAL_ERROR = -32603;

@@ -31,6 +31,8 @@ export interface ThreadPut extends RowWrite {
   /** `name@alias` */
   readonly address: string;
   readonly thread: Thread;
+  /** The message of ours that led here, if the agent has dealt with it: it is not to be sent again. */
+  readonly settles?: string;
 }
 
 export type A2aRowWrite = MessagePut | ThreadPut;
@@ -38,6 +40,8 @@ export type A2aRowWrite = MessagePut | ThreadPut;
 export interface A2aState {
   keptMessage(instance: InstanceId, messageId: string): Promise<KeptMessage | undefined>;
   thread(task: JournalKey, address: string): Promise<Thread | undefined>;
+  /** Whether an agent has dealt with this message of ours. */
+  isSettled(messageId: string): Promise<boolean>;
 }
 
 export type A2aStore = Pick<Store, "commit"> & { readonly a2a: A2aState };

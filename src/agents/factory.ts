@@ -18,6 +18,8 @@ export interface AgentWiring {
   readonly tools: readonly OfferedTool[];
   /** `agent_params` of the swarm file, references resolved. */
   readonly params: Readonly<Record<string, unknown>>;
+  /** Somebody else than the operator wrote this: no secret of the environment may go where it says. */
+  readonly untrusted?: boolean;
   /** Tells whoever loads the swarm about something that is odd but not wrong. Places are relative to `params`. */
   warn(finding: Finding): void;
 }

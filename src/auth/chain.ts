@@ -5,6 +5,13 @@ export function chain(...providers: readonly Authenticator[]): Authenticator {
   return {
     recognises: (bearer) => providers.some((provider) => provider.recognises?.(bearer) ?? false),
 
+    onRevoked(listener) {
+      const forget = providers.map((provider) => provider.onRevoked?.(listener));
+      return () => {
+        for (const stop of forget) stop?.();
+      };
+    },
+
     async authenticate(bearer) {
       const malformed = rejectMalformed(bearer);
       if (malformed !== undefined || bearer === undefined) return malformed ?? failure("missing");

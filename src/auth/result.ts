@@ -27,6 +27,11 @@ export interface Authenticator {
    * shown to strangers.
    */
   recognises?(bearer: string): boolean;
+  /**
+   * Calls back with the id (`Principal.tokenId`) of each token that is revoked from now on, as soon as it is refused:
+   * what it has open must end. The returned function takes the listener away.
+   */
+  onRevoked?(listener: (tokenId: string) => void): () => void;
 }
 
 /** The texts that clients written for the reference know (MAIL reference server), and two of ours. */

@@ -50,6 +50,8 @@ export interface Opened {
 }
 
 const IDEMPOTENCY = "idempotency-key";
+/** Milliseconds after which an attempt that fails was a wait, and not a refusal. */
+const PATIENT = 30_000;
 
 export class Transport {
   readonly url: string;
@@ -64,13 +66,16 @@ export class Transport {
   /** Sends a call and reads its answer, again if need be. */
   async json<T>(call: Call, reader: Reader<T>): Promise<T> {
     const keyed = withKey(call);
+    const patientUntil = Date.now() + (call.timeout ?? this.#options.timeout);
     for (let failures = 0; ; ) {
       const started = Date.now();
       try {
         return await this.#once(keyed, reader);
       } catch (error) {
-        // An answer that was waited for patiently (a long task) says nothing bad about the server.
-        failures = Date.now() - started > 30_000 ? 1 : failures + 1;
+        const now = Date.now();
+        // An answer that was waited for patiently (a long task) says nothing bad about the server; but no longer than
+        // the caller would have waited for it in one piece.
+        failures = now - started > PATIENT && now < patientUntil ? 1 : failures + 1;
         if (failures > this.#options.retries || !(await this.maySendAgain(keyed, error))) throw error;
         await pause(this.backoff(failures, error), call.signal);
       }

@@ -34,6 +34,9 @@ export interface SwarmDefinition {
   readonly excludeTools: readonly string[];
   /** Hash of everything that is data in the definition; a change is journaled (decisions B17). */
   readonly hash: string;
-  /** Lets go of what its actions hold: connections, processes. Called when the mailroom is closed. */
+  /**
+   * Lets go of what its actions hold: connections, processes. Called when the mailroom is closed, or when another
+   * definition has taken this one's place.
+   */
   close?(): Promise<void>;
 }

@@ -5,6 +5,7 @@ import { LRUCache } from "lru-cache";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import {
   type Authenticator,
+  type AuthResult,
   authenticateHeader,
   instanceOf,
   type Principal,
@@ -18,6 +19,7 @@ import type { Access, Caller } from "./route.js";
 const FAILURES_WINDOW = 60;
 /** How many credentials are remembered as good while their address is over its limit. */
 const REMEMBERED = 10_000;
+const TOO_MANY_FAILURES = "too many failed authentications from this address";
 
 type LimitedAccess = Exclude<Access, { readonly kind: "public" }>;
 
@@ -29,6 +31,12 @@ export interface CallersOptions {
   readonly requestsPerCaller: number;
   readonly requestsPerAddress: number;
   readonly onFailure: () => void;
+}
+
+/** A credential, and from where it is shown. */
+interface Shown {
+  readonly headers: { readonly authorization?: string | undefined };
+  readonly ip: string;
 }
 
 export class Callers {
@@ -97,36 +105,65 @@ export class Callers {
     return principal;
   }
 
+  /** For a door that is no route: an authenticator with the same limit on wrong guesses before it. */
+  guarded(authenticator: Authenticator, ip: string): Authenticator {
+    return {
+      authenticate: async (bearer) => {
+        const shown: Shown = {
+          headers: bearer === undefined ? {} : { authorization: `Bearer ${bearer}` },
+          ip,
+        };
+        if ((await this.#excess(shown)) === undefined) return this.#ask(shown, authenticator);
+        return { ok: false, reason: "unavailable", detail: TOO_MANY_FAILURES };
+      },
+    };
+  }
+
   async #recognise(request: FastifyRequest): Promise<Caller | undefined> {
-    const result = await authenticateHeader(this.#authenticator, request.headers.authorization);
+    // Over the limit nobody is turned away here, but nobody is recognised either: this is no place to go on guessing.
+    if ((await this.#excess(request)) !== undefined) return undefined;
+    const result = await this.#ask(request);
     const instance = result.ok ? instanceOf(result.principal) : undefined;
     if (!result.ok || instance === undefined) return undefined;
     return { principal: result.principal, instance, name: `${instance.role}:${instance.id}` };
   }
 
   async #authenticate(request: FastifyRequest): Promise<Principal> {
-    const header = request.headers.authorization;
-    const quiet = performance.now() - this.#lastFailure > FAILURES_WINDOW * 1000;
-    if (!quiet) await this.#assertTrusted(request.ip, header);
-    const result = await authenticateHeader(this.#authenticator, header);
-    if (result.ok) {
-      if (this.#failures !== undefined && header !== undefined) this.#good.set(fingerprint(header), true);
-      return result.principal;
-    }
+    const excess = await this.#excess(request);
+    if (excess !== undefined) throw tooManyFailures(excess);
+    const result = await this.#ask(request);
+    if (result.ok) return result.principal;
     if (result.reason === "unavailable") throw new HttpError("auth_unavailable", result.detail);
-    this.#onFailure();
-    // Whoever shows no credential at all is not guessing.
-    if (result.reason !== "missing") await this.#countFailure(request.ip);
+    if (result.reason === "missing") this.#onFailure();
     throw new HttpError("unauthenticated", result.detail, {
       details: { reason: result.reason },
       headers: { "www-authenticate": "Bearer" },
     });
   }
 
-  async #assertTrusted(address: string, header: string | undefined): Promise<void> {
-    const failed = (await this.#failures?.get(address)) ?? null;
-    if (failed === null || failed.remainingPoints > 0) return;
-    if (header === undefined || !this.#good.has(fingerprint(header))) throw tooManyFailures(failed);
+  /** Whose credential it is. A wrong one is counted; whoever shows none at all is not guessing. */
+  async #ask(
+    { headers: { authorization }, ip }: Shown,
+    authenticator = this.#authenticator,
+  ): Promise<AuthResult> {
+    const result = await authenticateHeader(authenticator, authorization);
+    if (result.ok) {
+      if (this.#failures !== undefined && authorization !== undefined) {
+        this.#good.set(fingerprint(authorization), true);
+      }
+    } else if (result.reason !== "missing" && result.reason !== "unavailable") {
+      this.#onFailure();
+      await this.#countFailure(ip);
+    }
+    return result;
+  }
+
+  /** How far an address is over its limit of wrong guesses; nothing where it is not, or its caller is known. */
+  async #excess({ headers: { authorization }, ip }: Shown): Promise<RateLimiterRes | undefined> {
+    if (performance.now() - this.#lastFailure > FAILURES_WINDOW * 1000) return undefined;
+    const failed = (await this.#failures?.get(ip)) ?? null;
+    if (failed === null || failed.remainingPoints > 0) return undefined;
+    return authorization !== undefined && this.#good.has(fingerprint(authorization)) ? undefined : failed;
   }
 
   async #countFailure(address: string): Promise<void> {
@@ -146,7 +183,7 @@ function fingerprint(credential: string): string {
 
 function tooManyFailures(failed: RateLimiterRes): HttpError {
   const seconds = Math.max(1, Math.ceil(failed.msBeforeNext / 1000));
-  return new HttpError("too_many_failures", "too many failed authentications from this address", {
+  return new HttpError("too_many_failures", TOO_MANY_FAILURES, {
     headers: { "retry-after": String(seconds) },
   });
 }

@@ -10,13 +10,17 @@ import { Metrics } from "./metrics.js";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits, type ServerOptions } from "./options.js";
 import { Places } from "./places.js";
 import { type Registry, registryOf } from "./registry.js";
+import { Revocations } from "./revocations.js";
 import type { Caller } from "./route.js";
 import { httpStateOf } from "./state.js";
+import { Turns } from "./turns.js";
 import { Writes } from "./writes.js";
 
 /** Milliseconds after which a user who does nothing is not counted as active. */
 const ACTIVE_FOR = 60 * 60 * 1000;
 const MOST_ACTIVE = 100_000;
+/** Answers with whole tasks that are made for one caller at the same time: a task may be large. */
+const WHOLE_TASKS_AT_ONCE = 4;
 
 export interface Health {
   readonly status: string;
@@ -35,10 +39,13 @@ export class Door {
   readonly writers = new Gathering();
   readonly waits: Places;
   readonly streams: Places;
+  /** Of those who want everything about tasks. */
+  readonly wholeTasks: Turns;
   readonly metrics: Metrics;
+  readonly revocations: Revocations;
   readonly startedAt: number;
-  /** Hash of the definition that the server was started with, before anything was loaded over HTTP. */
-  readonly configuredSwarm: string;
+  /** Hash of the definition that is configured, whatever was loaded over HTTP since. */
+  configuredSwarm: string;
   health: Health;
   /** Told when the server closes: those who wait are let go, the tasks go on. */
   readonly closing = new Closing();
@@ -51,6 +58,7 @@ export class Door {
     this.clock = options.clock ?? systemClock;
     this.startedAt = this.clock.now();
     this.configuredSwarm = options.mailroom.swarm.hash;
+    this.revocations = new Revocations(options.authenticator);
     this.health = { status: "healthy", since: this.startedAt };
     const { store, runtime } = options.mailroom;
     this.kept = { state: httpStateOf(store), store, clock: this.clock };
@@ -58,6 +66,8 @@ export class Door {
     const { waits, waitsPerCaller, streams, streamsPerCaller } = this.limits;
     this.waits = new Places("requests can wait", waits, waitsPerCaller);
     this.streams = new Places("streams can be open", streams, streamsPerCaller);
+    const askers = new Places("requests can wait for whole tasks", waits, waitsPerCaller);
+    this.wholeTasks = new Turns(askers, WHOLE_TASKS_AT_ONCE);
     this.metrics = new Metrics({
       figures: () => runtime.figures,
       waits: () => this.waits.taken,
@@ -73,8 +83,8 @@ export class Door {
 
   /** What every stream of a task needs. */
   get streaming() {
-    const { mailroom, limits, clock, closing } = this;
-    return { mailroom, limits, clock, closing, heartbeat: this.options.heartbeat ?? 15_000 };
+    const { mailroom, limits, clock, closing, revocations } = this;
+    return { mailroom, limits, clock, closing, revocations, heartbeat: this.options.heartbeat ?? 15_000 };
   }
 
   /** Notes that a caller did something, and holds its credential for the agents (in memory only, decisions H1). */

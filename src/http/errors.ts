@@ -19,7 +19,10 @@ export const ERRORS = {
     status: 400,
     meaning: "The request is malformed; `field` names the part, where there is one.",
   },
-  bad_json: { status: 400, meaning: "The body is not JSON; `line` and `column` say where." },
+  bad_json: {
+    status: 400,
+    meaning: "The body is not JSON (`line` and `column` say where), or nested too deeply.",
+  },
   bad_url: { status: 400, meaning: "The URL cannot be decoded." },
   bad_input: { status: 400, meaning: "A value cannot be used." },
   bad_answer: { status: 400, meaning: "An answer needs a tool call or text." },

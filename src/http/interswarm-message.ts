@@ -5,6 +5,7 @@ import { parseAgentAddress } from "../mail/address.js";
 import { eventsUrl, waitFor } from "./answers.js";
 import type { Door } from "./door.js";
 import { HttpError } from "./errors.js";
+import { whenGone } from "./gone.js";
 import { type Answer, type Caller, type Handled, type RawCall, STREAMED } from "./route.js";
 import type { InterswarmMessageRequest } from "./schemas/interswarm.js";
 import { streamTask } from "./task-stream.js";
@@ -52,6 +53,7 @@ export async function sendToSwarms(
       await streamTask({
         ...door.streaming,
         reply,
+        caller,
         task: { id: posted.taskId, key: posted.key },
         after: `${posted.number - 1}`,
         end: { kind: "outcome", start: posted },
@@ -124,13 +126,7 @@ async function answerOf(
   const outcome = await waitFor(posted.outcome, {
     clock: door.clock,
     ms: seconds * 1000,
-    giveUpWhen: [
-      (giveUp) => door.closing.listen(giveUp),
-      (giveUp) => {
-        raw.once("close", giveUp);
-        return () => raw.off("close", giveUp);
-      },
-    ],
+    giveUpWhen: [(giveUp) => door.closing.listen(giveUp), (giveUp) => whenGone(raw, giveUp)],
   });
   const events = given.stream === true ? await eventsOf(door, caller, posted.taskId) : null;
   const { taskId: task_id } = posted;

@@ -72,6 +72,7 @@ export function installMounts(
           door.meet({ principal: caller, instance, name }, request.headers.authorization);
         }
         const leave = door.streams.take(name);
+        const unwatch = door.revocations.watch(caller, () => reply.raw.destroy());
         reply.hijack();
         for (const [header, value] of Object.entries(reply.getHeaders())) {
           if (value !== undefined) reply.raw.setHeader(header, value);
@@ -83,6 +84,7 @@ export function installMounts(
           if (!reply.raw.headersSent) reply.raw.writeHead(500, { "content-type": "application/json" });
           reply.raw.end(JSON.stringify({ detail: "the server made a mistake", code: "internal_error" }));
         } finally {
+          unwatch();
           leave();
         }
         return reply;

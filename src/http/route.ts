@@ -56,6 +56,9 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** Headers of an answer whose body is JSON text already. */
+export const JSON_TEXT = { "content-type": "application/json; charset=utf-8" } as const;
+
 export const STREAMED = Symbol("streamed");
 export type Handled = Answer | typeof STREAMED;
 

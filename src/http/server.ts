@@ -8,6 +8,7 @@ import {
   fastify,
   LogController,
 } from "fastify";
+import type { SwarmDefinition } from "../engine/definition.js";
 import { Callers } from "./callers.js";
 import { Door } from "./door.js";
 import { asHttpError, errorAnswer, HttpError } from "./errors.js";
@@ -19,11 +20,12 @@ import { MethodTable } from "./methods.js";
 import { describeMounts, installMounts } from "./mounts.js";
 import type { ServerOptions } from "./options.js";
 import { checkDevelopmentOrigin, isLoopback } from "./origin.js";
+import { peerAddress } from "./peer-address.js";
 import { installRawRoutes } from "./raw-routes.js";
 import { type Caller, type Route, STREAMED } from "./route.js";
 import { allRoutes } from "./routes/index.js";
 import { securityHeaders } from "./security-headers.js";
-import { restoreLoadedSwarm } from "./swarm-loading.js";
+import { restoreLoadedSwarm, useConfiguredSwarm } from "./swarm-loading.js";
 import { traceTasks } from "./telemetry/tracing.js";
 import { Checker } from "./validation.js";
 
@@ -40,6 +42,8 @@ export interface MailroomServer {
   readonly app: FastifyInstance;
   /** Opens the socket; the URL it is reached by. Default 127.0.0.1 and a free port. */
   listen(options?: { readonly host?: string; readonly port?: number }): Promise<string>;
+  /** Puts another configured definition of the swarm in force, in place of one loaded over HTTP, too (decisions D5). */
+  useSwarm(definition: SwarmDefinition): Promise<void>;
   /** Reads the certificate files again. */
   reloadTls(): void;
   /**
@@ -77,7 +81,7 @@ export async function createServer(options: ServerOptions): Promise<MailroomServ
   app.decorateRequest("taskKey", undefined);
   app.decorateRequest("caller", undefined);
   await installHooks(app, door);
-  installRoutes(app, door, allRoutes(door));
+  const callers = installRoutes(app, door, allRoutes(door));
 
   const stopSweeping = sweepKeys(door.kept, (error) =>
     app.log.warn({ err: error }, "old idempotency keys could not be removed"),
@@ -88,7 +92,12 @@ export async function createServer(options: ServerOptions): Promise<MailroomServ
   const map =
     options.map === undefined
       ? undefined
-      : mountMap(app.server, options.map, { dev: options.dev === true, cors: options.cors });
+      : mountMap(app.server, options.map, {
+          dev: options.dev === true,
+          cors: options.cors,
+          callers,
+          addressOf: peerAddress(options.trustProxy),
+        });
 
   return {
     app,
@@ -108,9 +117,11 @@ export async function createServer(options: ServerOptions): Promise<MailroomServ
       const name = host.includes(":") ? `[${host}]` : host;
       return `${scheme}://${name}:${actual}`;
     },
+    useSwarm: (definition) => useConfiguredSwarm(door, definition),
     reloadTls: () => listener?.reloadTls(),
     async close() {
       door.closing.begin();
+      door.revocations.close();
       stopSweeping();
       stopCounting();
       stopTracing();
@@ -198,7 +209,7 @@ async function installHooks(app: FastifyInstance, door: Door): Promise<void> {
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
 }
 
-function installRoutes(app: FastifyInstance, door: Door, routes: readonly Route[]): void {
+function installRoutes(app: FastifyInstance, door: Door, routes: readonly Route[]): Callers {
   const checker = new Checker();
   const callers = new Callers({
     authenticator: door.options.authenticator,
@@ -235,6 +246,7 @@ function installRoutes(app: FastifyInstance, door: Door, routes: readonly Route[
       headers: { allow: allowed.join(", ") },
     });
   });
+  return callers;
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -5,6 +5,7 @@
  */
 import type { FastifyReply } from "fastify";
 import type { Clock } from "../engine/ports.js";
+import { whenGone } from "./gone.js";
 
 export interface SseEvent {
   /** Absent on what cannot be replayed: heartbeats and unfinished text. */
@@ -58,9 +59,9 @@ export class SseStream {
       ...options.headers,
     });
     reply.raw.flushHeaders();
-    reply.raw.on("close", () => this.#finish("disconnected"));
     reply.raw.on("error", () => this.#finish("disconnected"));
-    this.#armPing();
+    whenGone(reply.raw, () => this.#finish("disconnected"));
+    if (this.#end === undefined) this.#armPing();
   }
 
   /** Fires when there is nobody to write to any more, for whatever reason. */

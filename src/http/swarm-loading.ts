@@ -1,4 +1,5 @@
 /** `/swarms/load` (decisions D5): another definition of the same swarm, in force until the configured one changes. */
+import type { SwarmDefinition } from "../engine/definition.js";
 import type { RowWrite } from "../engine/ports.js";
 import type { LoadedSwarm, LoadOptions } from "../swarm/load.js";
 import { loadSwarmsFromText } from "../swarm/load.js";
@@ -17,17 +18,31 @@ const CLOSED: LoadOptions = { modules: false };
 export async function replaceSwarm(door: Door, text: string, rows: readonly RowWrite[]): Promise<void> {
   const { mailroom } = door;
   const { definition } = await read(door, text);
-  if (definition.name !== mailroom.swarm.name) {
-    throw new HttpError(
-      "swarm_name_differs",
-      `this server runs the swarm '${mailroom.swarm.name}': '${definition.name}' cannot take its place`,
-    );
+  try {
+    if (definition.name !== mailroom.swarm.name) {
+      throw new HttpError(
+        "swarm_name_differs",
+        `this server runs the swarm '${mailroom.swarm.name}': '${definition.name}' cannot take its place`,
+      );
+    }
+    const row: LoadedSwarmPut = {
+      kind: "http.swarm.put",
+      loaded: { swarm: definition.name, text, replaces: door.configuredSwarm },
+    };
+    await mailroom.store.commit({ appends: [], rows: [row, ...rows] });
+  } catch (error) {
+    // Its MCP servers are connected already.
+    await definition.close?.();
+    throw error;
   }
-  const row: LoadedSwarmPut = {
-    kind: "http.swarm.put",
-    loaded: { swarm: definition.name, text, replaces: door.configuredSwarm },
-  };
-  await mailroom.store.commit({ appends: [], rows: [row, ...rows] });
+  mailroom.runtime.redefine(definition);
+}
+
+/** Puts a configured definition in force that has changed since the start. What was loaded over HTTP is over with that. */
+export async function useConfiguredSwarm(door: Door, definition: SwarmDefinition): Promise<void> {
+  const { mailroom, kept } = door;
+  if ((await kept.state.loadedSwarm(definition.name)) !== undefined) await forget(door, definition.name);
+  door.configuredSwarm = definition.hash;
   mailroom.runtime.redefine(definition);
 }
 
@@ -49,9 +64,13 @@ export async function restoreLoadedSwarm(door: Door): Promise<Restored> {
       return "broken";
     }
   }
-  const row: LoadedSwarmRemove = { kind: "http.swarm.remove", swarm: loaded.swarm };
-  await mailroom.store.commit({ appends: [], rows: [row] });
+  await forget(door, loaded.swarm);
   return "outdated";
+}
+
+async function forget({ mailroom }: Door, swarm: string): Promise<void> {
+  const row: LoadedSwarmRemove = { kind: "http.swarm.remove", swarm };
+  await mailroom.store.commit({ appends: [], rows: [row] });
 }
 
 async function read(door: Door, text: string): Promise<LoadedSwarm> {
@@ -60,6 +79,7 @@ async function read(door: Door, text: string): Promise<LoadedSwarm> {
   const swarms = await loadSwarmsFromText(list, { ...CLOSED, ...door.options.loading, source: "json" });
   const [only, ...others] = swarms;
   if (only === undefined || others.length > 0) {
+    await Promise.all(swarms.map(({ definition }) => definition.close?.()));
     throw new HttpError("bad_request", `json must hold one swarm, not ${swarms.length}`, {
       details: { field: "json" },
     });

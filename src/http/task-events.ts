@@ -1,12 +1,14 @@
 /** A task's events as a page or as a stream, for its owner and for admins alike. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
-import type { MailEvent } from "../engine/view/events.js";
 import type { Task } from "../library/task.js";
 import type { Door } from "./door.js";
-import { type Caller, type Handled, STREAMED } from "./route.js";
+import { type Caller, type Handled, JSON_TEXT, STREAMED } from "./route.js";
 import type { EventQuery } from "./schemas/common.js";
 import { streamTask } from "./task-stream.js";
+
+/** Characters after which a page has no further event. */
+const LONGEST_PAGE = 4 * 1024 * 1024;
 
 export interface WantedEvents {
   readonly task: Task;
@@ -19,19 +21,27 @@ export function wantsStream({ method, headers }: Pick<FastifyRequest, "method" |
   return method === "GET" && headers.accept?.toLowerCase().includes("text/event-stream") === true;
 }
 
+/** A page ends when it is long enough, by number or by length; whoever wants more asks for the next one. */
 export async function eventPage(door: Door, { task, query, request }: WantedEvents): Promise<Handled> {
   const after = lastSeen({ query, request });
   const limit = Math.min(query.limit ?? door.limits.eventPage, door.limits.eventPage);
-  const events: MailEvent[] = [];
+  const events: string[] = [];
+  let length = 0;
+  let last = after ?? null;
   let more = false;
   for await (const event of task.events(after === undefined ? {} : { after })) {
-    more = events.length === limit;
+    more = events.length === limit || length > LONGEST_PAGE;
     if (more) break;
-    events.push(event);
+    const text = JSON.stringify(event);
+    events.push(text);
+    length += text.length;
+    last = event.id;
   }
-  const status = await task.status();
-  const next_after = events.at(-1)?.id ?? after ?? null;
-  return { status: 200, body: { task_id: task.id, status, events, next_after, more } };
+  const head = JSON.stringify({ task_id: task.id, status: await task.status() });
+  const tail = JSON.stringify({ next_after: last, more });
+  // Written by hand because each event is text already: to know its length.
+  const body = `${head.slice(0, -1)},"events":[${events.join(",")}],${tail.slice(1)}`;
+  return { status: 200, headers: JSON_TEXT, body };
 }
 
 export async function streamEvents(
@@ -45,6 +55,7 @@ export async function streamEvents(
     const stream = await streamTask({
       ...door.streaming,
       reply,
+      caller,
       task,
       after: lastSeen({ query, request }),
       end: { kind: query.until === "round" ? "round" : "never" },

@@ -12,6 +12,8 @@ import {
 import { endsRound, eventsOf, parseEventId } from "../engine/view/events.js";
 import type { Mailroom } from "../library/mailroom.js";
 import type { Closing } from "./closing.js";
+import type { Revocations } from "./revocations.js";
+import type { Caller } from "./route.js";
 import { type SseLimits, SseStream } from "./sse.js";
 
 /** Where a stream stops by itself. */
@@ -35,6 +37,8 @@ export interface TaskStreamOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** The server is closing: the listener is let go and comes back. */
   readonly closing: Closing;
+  readonly caller: Caller;
+  readonly revocations: Revocations;
 }
 
 /** Resolves when the stream is over. The task never notices. */
@@ -60,11 +64,13 @@ export async function streamTask(options: TaskStreamOptions): Promise<SseStream>
     }
   });
   const unlisten = closing.listen(() => stream.close());
+  const unwatch = options.revocations.watch(options.caller.principal, () => stream.close());
   try {
-    if (!closing.begun) await copy(options, stream, from, goesOn);
+    if (stream.ended === undefined) await copy(options, stream, from, goesOn);
   } finally {
     unsubscribe();
     unlisten();
+    unwatch();
     stream.close();
   }
   return stream;

@@ -1,6 +1,6 @@
 /** Mailroom as an MCP server: see README.md. */
 export { createMcpHttpDoor, type McpHttpDoor } from "./http.js";
-export { type Caller, McpAccessError, McpDoor } from "./server.js";
+export { type Caller, McpAccessError, McpDoor, type McpDoorOptions } from "./server.js";
 export {
   type BridgeOptions,
   bridgeMcpStdio,

@@ -5,6 +5,7 @@
 
 import type { Lending } from "../engine/runtime/index.js";
 import { RuntimeError } from "../engine/runtime/index.js";
+import { withResolvers } from "../engine/runtime/waiters.js";
 import type { Mailroom } from "../library/mailroom.js";
 import type { AgentToolCall } from "../mail/calls.js";
 
@@ -14,9 +15,17 @@ export interface NamedMail {
   readonly task_id?: string | undefined;
 }
 
+/** One wait for an agent's next message, however many requests read: two would take two messages out, to hold one. */
+interface Wait {
+  readonly lending: Promise<Lending | undefined>;
+  readonly stop: AbortController;
+  readers: number;
+}
+
 export class Mailboxes {
   readonly #mailroom: Mailroom;
   readonly #held = new Map<string, Lending>();
+  readonly #waits = new Map<string, Wait>();
 
   constructor(mailroom: Mailroom) {
     this.#mailroom = mailroom;
@@ -24,14 +33,35 @@ export class Mailboxes {
 
   /**
    * The message that the agent has in hand, as long as it has not answered it; else the next one. So a message whose
-   * delivery was lost on the way is not lost.
+   * delivery was lost on the way is not lost, and those who read at once see the same one.
    */
   async read(agent: string, signal: AbortSignal): Promise<Lending | undefined> {
-    const held = await this.current(agent);
-    if (held !== undefined) return held;
-    const next = await this.#mailroom.remoteAgent(agent).next({ signal });
-    if (next !== undefined) this.#held.set(agent, next);
-    return next;
+    for (;;) {
+      const held = await this.current(agent);
+      if (held !== undefined) return held;
+      // Another read may have got one while this one looked.
+      if (this.#held.has(agent)) continue;
+      const wait = this.#waits.get(agent) ?? this.#wait(agent);
+      if (!wait.stop.signal.aborted) return join(wait, signal);
+      // Given up by those before us, but it may have a message in its hands yet.
+      await wait.lending;
+    }
+  }
+
+  #wait(agent: string): Wait {
+    const stop = new AbortController();
+    const next = async () => {
+      try {
+        const lending = await this.#mailroom.remoteAgent(agent).next({ signal: stop.signal });
+        if (lending !== undefined) this.#held.set(agent, lending);
+        return lending;
+      } finally {
+        this.#waits.delete(agent);
+      }
+    };
+    const wait: Wait = { lending: next(), stop, readers: 0 };
+    this.#waits.set(agent, wait);
+    return wait;
   }
 
   /** The message in hand, unless it was taken away meanwhile (its task was cancelled, somebody else answered it). */
@@ -81,5 +111,21 @@ export class Mailboxes {
 
   #forget(agent: string, lending: Lending): void {
     if (this.#held.get(agent) === lending) this.#held.delete(agent);
+  }
+}
+
+/** Waits along until the signal fires. Who leaves last ends the wait. */
+async function join(wait: Wait, signal: AbortSignal): Promise<Lending | undefined> {
+  const { promise: left, resolve } = withResolvers<undefined>();
+  const leave = () => resolve(undefined);
+  wait.readers++;
+  signal.addEventListener("abort", leave, { once: true });
+  if (signal.aborted) leave();
+  try {
+    return await Promise.race([wait.lending, left]);
+  } finally {
+    signal.removeEventListener("abort", leave);
+    wait.readers--;
+    if (wait.readers === 0) wait.stop.abort();
   }
 }

@@ -3,7 +3,7 @@
  * what it likes, and answers with the MAIL tools and actions that the agent has. Every answer is committed once.
  */
 import { randomUUID } from "node:crypto";
-import { fromJsonSchema, type McpServer } from "@modelcontextprotocol/server";
+import { fromJsonSchema } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { OfferedTool } from "../engine/agent.js";
 import type { AgentDefinition, SwarmDefinition } from "../engine/definition.js";
@@ -12,7 +12,7 @@ import type { AgentToolCall } from "../mail/calls.js";
 import { renderMailXml } from "../mail/render.js";
 import { mailToolsFor } from "../mail/tools.js";
 import type { Mailboxes, NamedMail } from "./mailboxes.js";
-import { addTool, type ToolAnswer, within } from "./tool.js";
+import { addTool, type ToolAnswer, type ToolHost, within } from "./tool.js";
 
 const LONGEST_WAIT = 50;
 
@@ -38,7 +38,7 @@ export interface MemberParts {
   readonly mailboxes: Mailboxes;
 }
 
-export function addMemberTools(server: McpServer, parts: MemberParts): void {
+export function addMemberTools(host: ToolHost, parts: MemberParts): void {
   const { agent, mailboxes } = parts;
   const tools = toolsOf(parts);
   const answer = async (
@@ -52,7 +52,7 @@ export function addMemberTools(server: McpServer, parts: MemberParts): void {
     );
     return { text: "done; what comes of it is in your mail (read_mail)" };
   };
-  addTool(server, {
+  addTool(host, {
     name: "read_mail",
     description:
       "Shows the message that you have in hand, or waits for the next one. Answer it with one of your tools (or several " +
@@ -69,7 +69,7 @@ export function addMemberTools(server: McpServer, parts: MemberParts): void {
     },
   });
   for (const tool of tools) {
-    addTool(server, {
+    addTool(host, {
       name: tool.name,
       description: `${tool.description} Answers the message in your hands.`,
       input: fromJsonSchema<Record<string, unknown>>(withNaming(tool)),
@@ -79,13 +79,13 @@ export function addMemberTools(server: McpServer, parts: MemberParts): void {
       },
     });
   }
-  addTool(server, {
+  addTool(host, {
     name: "answer_mail",
     description: "Answers the message in your hands with several calls at once; they take effect together.",
     input: z.strictObject({ ...naming, calls: Calls }),
     run: ({ calls, ...named }) => answer(named, calls),
   });
-  addTool(server, {
+  addTool(host, {
     name: "acknowledge_mail",
     description: "Says that you have read the message in your hands and that there is nothing to answer.",
     input: z.strictObject({ ...naming, note: z.string().optional() }),
@@ -98,7 +98,7 @@ export function addMemberTools(server: McpServer, parts: MemberParts): void {
       ]);
     },
   });
-  addTool(server, {
+  addTool(host, {
     name: "release_mail",
     description: "Gives the message in your hands back unanswered; it will be handed out again.",
     input: z.strictObject(naming),

@@ -1,12 +1,12 @@
 /** What users and admins can do through MCP: give the swarm a task, follow it, answer its questions, cancel it. */
-import type { McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { TASK_STATUSES } from "../engine/ports.js";
-import type { Outcome } from "../engine/runtime/index.js";
+import { type Outcome, RuntimeError } from "../engine/runtime/index.js";
 import { endsRound, type MailEvent } from "../engine/view/events.js";
 import type { Instance } from "../library/instance.js";
 import type { Task } from "../library/task.js";
-import { addTool, type ToolAnswer, type ToolCall, within } from "./tool.js";
+import { isUuid } from "../mail/uuid.js";
+import { addTool, type ToolAnswer, type ToolCall, type ToolHost, within } from "./tool.js";
 
 /** Most clients give a call up after a minute. */
 const LONGEST_WAIT = 50;
@@ -20,8 +20,8 @@ const wait_seconds = z
   .default(LONGEST_WAIT)
   .describe(`How long to wait, at most ${LONGEST_WAIT}; the task goes on in any case`);
 
-export function addPersonTools(server: McpServer, instance: Instance): void {
-  addTool(server, {
+export function addPersonTools(host: ToolHost, instance: Instance, strictIds: boolean): void {
+  addTool(host, {
     name: "post_task",
     description:
       "Gives the swarm a task, or writes to one of your tasks that goes on, and waits for its answer. If the wait ends " +
@@ -34,6 +34,8 @@ export function addPersonTools(server: McpServer, instance: Instance): void {
       wait_seconds,
     }),
     run: async ({ message, subject, task_id: taskId, entrypoint, wait_seconds: wait }, call) => {
+      if (strictIds && taskId !== undefined && !isUuid(taskId))
+        throw new RuntimeError("bad_input", "task_id must be a UUID on this server (strict_ids)");
       const { task, outcome, number } = await instance.post(message, {
         ...(subject !== undefined && { subject }),
         ...(taskId !== undefined && { taskId }),
@@ -42,7 +44,7 @@ export function addPersonTools(server: McpServer, instance: Instance): void {
       return waitFor(task, outcome, `${number}`, wait, call);
     },
   });
-  addTool(server, {
+  addTool(host, {
     name: "follow_task",
     description: "Shows what has happened in a task since an event, and waits for news if there are none.",
     readOnly: true,
@@ -79,7 +81,7 @@ export function addPersonTools(server: McpServer, instance: Instance): void {
       };
     },
   });
-  addTool(server, {
+  addTool(host, {
     name: "get_task",
     description: "Says how a task stands, and its last answer.",
     readOnly: true,
@@ -97,7 +99,7 @@ export function addPersonTools(server: McpServer, instance: Instance): void {
       };
     },
   });
-  addTool(server, {
+  addTool(host, {
     name: "list_tasks",
     description: "Lists your tasks, newest first.",
     readOnly: true,
@@ -119,7 +121,7 @@ export function addPersonTools(server: McpServer, instance: Instance): void {
       };
     },
   });
-  addTool(server, {
+  addTool(host, {
     name: "answer_breakpoint",
     description: "Answers the calls that a paused task waits for, and waits for what becomes of it.",
     input: z.strictObject({
@@ -135,12 +137,12 @@ export function addPersonTools(server: McpServer, instance: Instance): void {
       const task = await instance.requireTask(taskId);
       const given =
         results?.map((result) => ({ callId: result.call_id, content: result.content })) ?? content;
-      if (given === undefined) throw new Error("give either content or results");
+      if (given === undefined) throw new RuntimeError("bad_input", "give either content or results");
       const { outcome, number } = await task.answerLater(given);
       return waitFor(task, outcome, `${number}`, wait, call);
     },
   });
-  addTool(server, {
+  addTool(host, {
     name: "cancel_task",
     description: "Stops a task. What it has done stays done.",
     input: z.strictObject({ task_id }),

@@ -5,6 +5,7 @@ import type { Mailroom } from "../library/mailroom.js";
 import { Mailboxes } from "./mailboxes.js";
 import { addMemberTools } from "./member-tools.js";
 import { addPersonTools } from "./person-tools.js";
+import type { ToolHost } from "./tool.js";
 
 /** The caller may not use MCP (decisions A5), or serves an agent that is not there. */
 export class McpAccessError extends Error {
@@ -18,13 +19,22 @@ export class McpAccessError extends Error {
 
 export type Caller = Pick<Principal, "role" | "id">;
 
+export interface McpDoorOptions {
+  /** Refuses task ids of callers that are not UUIDs (decisions A3). Default: no. */
+  readonly strictIds?: boolean;
+  /** Told of mistakes of ours, of which callers learn nothing but that there was one. */
+  readonly onError?: (error: Error) => void;
+}
+
 /** What the MCP servers of one mailroom share. */
 export class McpDoor {
   readonly #mailroom: Mailroom;
   readonly #mailboxes: Mailboxes;
+  readonly #options: McpDoorOptions;
 
-  constructor(mailroom: Mailroom) {
+  constructor(mailroom: Mailroom, options: McpDoorOptions = {}) {
     this.#mailroom = mailroom;
+    this.#options = options;
     this.#mailboxes = new Mailboxes(mailroom);
   }
 
@@ -53,9 +63,11 @@ export class McpDoor {
       { name: `mailroom-${swarm.name}`, version: swarm.version, title: `${swarm.name} (Mailroom)` },
       { instructions: instructionsFor(caller, swarm.name, swarm.description) },
     );
+    const { strictIds = false, onError: report = () => {} } = this.#options;
+    const host: ToolHost = { server, report };
     const instance = caller.role === "member" ? undefined : instanceOf(caller);
-    if (instance !== undefined) addPersonTools(server, this.#mailroom.instance(instance));
-    else addMemberTools(server, { agent: this.#agent(caller.id), swarm, mailboxes: this.#mailboxes });
+    if (instance !== undefined) addPersonTools(host, this.#mailroom.instance(instance), strictIds);
+    else addMemberTools(host, { agent: this.#agent(caller.id), swarm, mailboxes: this.#mailboxes });
     return server;
   }
 

@@ -6,6 +6,8 @@ import type {
   StandardSchemaWithJSON,
 } from "@modelcontextprotocol/server";
 
+import { RuntimeError } from "../engine/runtime/index.js";
+
 export interface ToolAnswer {
   readonly text: string;
   /** The same for programs. */
@@ -27,7 +29,16 @@ export interface ToolOptions<S extends StandardSchemaWithJSON> {
   readonly run: (args: StandardSchemaWithJSON.InferOutput<S>, call: ToolCall) => Promise<ToolAnswer>;
 }
 
-export function addTool<S extends StandardSchemaWithJSON>(server: McpServer, options: ToolOptions<S>): void {
+/** Where tools are put, and who is told of mistakes of ours. */
+export interface ToolHost {
+  readonly server: McpServer;
+  readonly report: (error: Error) => void;
+}
+
+export function addTool<S extends StandardSchemaWithJSON>(
+  { server, report }: ToolHost,
+  options: ToolOptions<S>,
+): void {
   const { name, description, readOnly = false, run } = options;
   const inputSchema: StandardSchemaWithJSON = options.input;
   server.registerTool(
@@ -42,7 +53,7 @@ export function addTool<S extends StandardSchemaWithJSON>(server: McpServer, opt
           ...(data !== undefined && { structuredContent: { ...data } }),
         };
       } catch (error) {
-        return { isError: true, content: [{ type: "text", text: describe(error) }] };
+        return { isError: true, content: [{ type: "text", text: describe(error, report) }] };
       }
     },
   );
@@ -64,10 +75,12 @@ function callOf({ mcpReq }: ServerContext): ToolCall {
   };
 }
 
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const code = "code" in error ? ` (${String(error.code)})` : "";
-  return `${error.message}${code}`;
+/** What was refused is told in its own words; of anything else, that something broke. */
+function describe(error: unknown, report: (error: Error) => void): string {
+  if (error instanceof RuntimeError && error.code !== "store_failure")
+    return `${error.message} (${error.code})`;
+  report(error instanceof Error ? error : new Error(String(error)));
+  return "the server made a mistake (internal_error)";
 }
 
 /** A signal that fires when the call is taken back or the time is up. */

@@ -95,7 +95,10 @@ export async function loadSwarmsFromText(
       problems.push(...error.problems);
     }
   }
-  if (problems.length > 0) throw new SwarmFileError(parsed.source, problems);
+  if (problems.length > 0) {
+    await Promise.all(loaded.map(({ definition }) => definition.close?.()));
+    throw new SwarmFileError(parsed.source, problems);
+  }
   return loaded;
 }
 
@@ -171,7 +174,8 @@ async function loadOne(file: ParsedSwarmFile, index: number, resolver: Resolver)
     actions.map(({ action }) => action),
   );
   return {
-    definition: servers.actions.length === 0 ? definition : { ...definition, close: servers.close },
+    definition:
+      Object.keys(entry.mcp_servers).length === 0 ? definition : { ...definition, close: servers.close },
     warnings: [
       ...file.warnings.filter(({ at }) => at[0] === index).map(file.locate),
       ...warnings.map(place),

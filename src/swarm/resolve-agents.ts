@@ -78,6 +78,7 @@ async function resolveMind(
       .filter(({ action }) => entry.actions.includes(action.name))
       .map(({ action: { name, description, parameters } }) => ({ name, description, parameters })),
     params,
+    untrusted: resolver.modules === false,
     warn,
   };
   try {

@@ -71,7 +71,7 @@ function optionsOf(
     return {
       ...common,
       url: entry.url,
-      headers: filledIn(entry.headers, env),
+      headers: modules === false ? withoutVariables(entry.headers) : filledIn(entry.headers, env),
       ...(client !== undefined && { client }),
       ...(allow !== undefined && { allow }),
     };
@@ -91,13 +91,28 @@ function optionsOf(
   };
 }
 
+/** Whoever may not start programs here may not have the operator's secrets sent to an address of theirs, either. */
+function withoutVariables(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  for (const [name, value] of Object.entries(headers)) {
+    const [variable] = VARIABLE.exec(value) ?? [];
+    if (variable === undefined) continue;
+    throw new BadReferenceError(
+      `the header '${name}' may not use ${variable} of the environment`,
+      "variables are refused where this swarm comes from; write the value itself",
+    );
+  }
+  return headers;
+}
+
+const VARIABLE = /\$\{(\w+)\}/;
+
 /** `${NAME}` stands for a variable of the environment: secrets do not belong into swarm files. */
 function filledIn(
   values: Readonly<Record<string, string>>,
   env: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {
   const fill = (text: string): string =>
-    text.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => {
+    text.replaceAll(new RegExp(VARIABLE, "g"), (_, name: string) => {
       const value = env[name];
       if (value !== undefined) return value;
       throw new BadReferenceError(`the environment has no ${name}`, `set ${name} before you load the swarm`);

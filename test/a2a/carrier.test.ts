@@ -6,7 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
+import { A2aCarrier } from "../../src/a2a/index.js";
 import { MailClient } from "../../src/client/index.js";
+import type { Carriage, Carrier } from "../../src/engine/carrier.js";
+import { withResolvers } from "../../src/engine/runtime/waiters.js";
+import { systemClock } from "../../src/library/clock.js";
+import { Mailroom } from "../../src/library/mailroom.js";
+import { openSqliteStore } from "../../src/store/index.js";
+import { loadSwarmsFromText } from "../../src/swarm/load.js";
 import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
 import { served } from "../kit/served.js";
 
@@ -47,6 +54,12 @@ const WRITER = swarmWith({
   when: { from: "desk@lab", body: "Umbrella?" },
   do: [{ send_request: { target: "desk@lab", subject: "Re", body: "take one" } }],
 });
+
+async function definitionOf(text: string) {
+  const [loaded] = await loadSwarmsFromText(text);
+  if (loaded === undefined) throw new Error("there is one swarm");
+  return loaded.definition;
+}
 
 const config = (url: string) =>
   `[a2a]\nallow = ["loopback"]\n[a2a.agents]\nlab = { url = "${url}", token = "user:home" }\n`;
@@ -190,6 +203,78 @@ describe("an A2A agent as a comm target", () => {
     await ann.postMessage("hello", { taskId: "t" });
     expect((await ann.postMessage("done", { taskId: "t" })).response).toBe("lab: thank you");
     expect(lab.heard.map(({ taskId = "" }) => taskId)).toEqual(["", "lab-task", ""]);
+  });
+
+  it("that works on is looked at again when a look fails, until the agent itself says no", async () => {
+    const looks = ["503", "broken", "internal", "done"];
+    const url = await agent(async (request, response) => {
+      const { id, method, params } = JSON.parse(await text(request));
+      const say = (answer: object) => response.end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
+      if (method === "SendMessage")
+        return say(inState("TASK_STATE_WORKING", "", params.message.parts[0].text));
+      const look = params.id === "forgotten" ? "forgotten" : looks.shift();
+      if (look === "503") return response.writeHead(503).end("busy");
+      if (look === "broken") return response.destroy();
+      if (look === "internal") return say({ error: { code: -32603, message: "out of order" } });
+      if (look === "forgotten") return say({ error: { code: -32001, message: "no such task" } });
+      return say({ result: inState("TASK_STATE_COMPLETED", "forty-two").result.task });
+    });
+    const store = await openSqliteStore({ path: ":memory:" });
+    const a2a = new A2aCarrier({ agents: { lab: { url } }, fetch, clock: systemClock, store, pollEvery: 1 });
+    const home = await Mailroom.open({ swarm: await definitionOf(PASSER_ON), store, carriers: [a2a] });
+    a2a.bind(home.runtime);
+    expect(await home.user("ann").ask("think")).toMatchObject({ response: "lab: forty-two" });
+    expect(looks).toEqual([]);
+    expect((await home.user("ann").ask("forgotten")).response).toMatch(/^system: .*no such task/);
+    await home.close({ grace: 0 });
+    await store.close();
+  });
+
+  it("is not asked again, nor said not to have been reached, when its answer came before a crash", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "mailroom-a2a-"));
+    await using lab = await served(ASKING_SWARM);
+    const swarm = await definitionOf(
+      swarmWith({ when: { from: "desk@lab" }, do: [{ await_message: true }] }),
+    );
+    /** `crashes`: the process ends before it is written down that the mail was carried. */
+    const open = async (crashes: boolean) => {
+      const store = await openSqliteStore({ directory });
+      const agents = { lab: { url: lab.url, token: "user:home" } };
+      const a2a = new A2aCarrier({ agents, fetch, clock: systemClock, store });
+      const { promise: sent, resolve } = withResolvers<Carriage>();
+      const carrier: Carrier = {
+        owns: (name) => a2a.owns(name),
+        async send(mail) {
+          const carriage = await a2a.send(mail);
+          // Beside it goes the notice that the task has ended.
+          if (mail.message.msg_type === "request") resolve(carriage);
+          return crashes ? new Promise(() => {}) : carriage;
+        },
+      };
+      const home = await Mailroom.open({ swarm, store, carriers: [carrier] });
+      a2a.bind(home.runtime);
+      const close = async () => {
+        a2a.close();
+        await home.close({ grace: 0 });
+        await store.close();
+      };
+      return { home, sent, close };
+    };
+    try {
+      const first = await open(true);
+      await first.home.user("ann").post("hello", { taskId: "t" });
+      expect(await first.sent).toEqual({ accepted: true });
+      await first.close();
+      const second = await open(false);
+      expect(await second.sent).toEqual({ accepted: true });
+      await second.close();
+      const rounds: string[] = [];
+      for await (const { task_id } of new MailClient(lab.url, { token: "user:home" }).listTasks())
+        rounds.push(task_id);
+      expect(rounds).toHaveLength(1);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
   });
 
   describe("[AGT-PEER-08] that fails is told to the agent who wrote, with the reason", () => {

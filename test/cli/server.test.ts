@@ -32,6 +32,17 @@ describe("mailroom server", { timeout: 180_000 }, () => {
     expect(await new MailClient(second.url, { token }).whoami()).toMatchObject({ role: "admin" });
   });
 
+  it("makes its admin token at the first start that succeeds", async () => {
+    await using here = await folder();
+    const cwd = here.path;
+    await using other = await serve(["--dev", "--data", join(cwd, "other")], { cwd });
+    const failed = await run(["server", "--port", new URL(other.url).port], { cwd });
+    expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining("in use") });
+    await using server = await serve([], { cwd });
+    const token = server.facts.admin_token ?? "";
+    expect(await new MailClient(server.url, { token }).whoami()).toMatchObject({ role: "admin" });
+  });
+
   it("waits for a command that has the data open at that moment, and says so; not for another server", async () => {
     await using here = await folder();
     const cwd = here.path;

@@ -1,5 +1,5 @@
 /** The client against servers that misbehave, and against the forms of the reference implementation. */
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   MailClient,
   MailClientError,
@@ -166,6 +166,31 @@ describe("writes that were cut off", () => {
       },
     });
     expect(await new MailClient(server.url, quick).postMessage("x")).toMatchObject({ response: "done" });
+  });
+});
+
+describe("a gateway that takes a minute to say that the server is dead", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  /** How often a message that is waited for that long is sent. */
+  async function attempts(timeout: number): Promise<number> {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    await using server = await fakeServer({
+      "GET /": (_, response) => json(response, 200, mailroomRoot),
+      "POST /message": (_, response) => {
+        vi.setSystemTime(Date.now() + 61_000);
+        json(response, 504, { detail: "gateway timeout" });
+      },
+    });
+    const sending = new MailClient(server.url, quick).postMessage("hello", { timeout });
+    await expect(sending).rejects.toThrow("gateway timeout");
+    return server.seen.filter(({ method }) => method === "POST").length;
+  }
+
+  it("is asked again for as long as the caller wanted to wait, and not for ever", async () => {
+    expect(await attempts(10_000)).toBe(3);
+    expect(await attempts(90_000)).toBe(3);
+    expect(await attempts(10 * 61_000)).toBe(11);
   });
 });
 

@@ -1,5 +1,4 @@
 /** What is bounded, what is turned away, and how a server is set up. */
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import { request as httpsRequest } from "node:https";
@@ -8,7 +7,8 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
 import { devAuthenticator } from "../../src/auth/index.js";
-import { gate, type Harness, startServer } from "./harness.js";
+import { makeCertificate } from "./certificate.js";
+import { gate, type Harness, startServer, testAuthenticator } from "./harness.js";
 import { captureSwarm } from "./swarm.js";
 
 let harness: Harness | undefined;
@@ -54,6 +54,27 @@ describe("failed authentications", () => {
     expect((await bad("192.0.2.2")).status).toBe(401);
   });
 
+  it("[MAIL-SEC-03] are limited where anybody is let in, too, and there nobody is recognised any more", async () => {
+    const asked: (string | undefined)[] = [];
+    harness = await startServer({
+      limits: { failedAuthentications: 3 },
+      authenticator: {
+        authenticate(bearer) {
+          asked.push(bearer);
+          return testAuthenticator.authenticate(bearer);
+        },
+      },
+    });
+    const { call } = harness;
+    const swarms = (token: string) => call("/swarms", { token });
+    expect((await call("/whoami", { token: "admin-token" })).status).toBe(200);
+    for (let n = 0; n < 5; n++) expect((await swarms(`bad-${n}`)).status).toBe(200);
+    expect(asked).toEqual(["admin-token", "bad-0", "bad-1", "bad-2"]);
+    expect((await call("/whoami", { token: "user-token" })).status).toBe(429);
+    expect((await call("/swarms")).status).toBe(200);
+    expect((await call("/whoami", { token: "admin-token" })).status).toBe(200);
+  });
+
   it("do not believe a forwarded address unless told to", async () => {
     harness = await startServer({ limits: { failedAuthentications: 2 } });
     const { call } = harness;
@@ -62,6 +83,33 @@ describe("failed authentications", () => {
     await bad(1);
     await bad(2);
     expect((await bad(3)).status).toBe(429);
+  });
+});
+
+describe("bodies", () => {
+  const nested = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
+
+  it("that are nested too deeply are refused wherever they would go", async () => {
+    harness = await startServer();
+    const { call } = harness;
+    await call("/message", { token: "user-token", json: { body: "[breakpoint]", task_id: "b" } });
+    const deep = nested(200_000);
+    const keyed = { token: "user-token", headers: { "idempotency-key": "k" } };
+    const refusals = [
+      await call("/message", { ...keyed, text: `{"body":"[direct]","kwargs":{"x":${deep}}}` }),
+      await call("/message", { token: "user-token", text: `{"body":"[direct]","kwargs":{"x":${deep}}}` }),
+      await call("/tasks/b/breakpoint", { token: "user-token", text: `{"results":{"content":${deep}}}` }),
+      await call("/message", {
+        token: "user-token",
+        text: `{"body":"[direct]","kwargs":{"x":${nested(199)}}}`,
+      }),
+    ];
+    for (const refusal of refusals) {
+      expect(refusal).toMatchObject({ status: 400, body: { code: "bad_json" } });
+      expect(refusal.text).toContain("200 levels");
+    }
+    const allowed = `{"body":"[direct]","kwargs":{"x":${nested(198)}}}`;
+    expect((await call("/message", { ...keyed, text: allowed })).status).toBe(200);
   });
 });
 
@@ -257,24 +305,6 @@ describe("the log", () => {
     expect(lines.join("")).toContain("a detail of the inside");
   });
 });
-
-function makeCertificate({ cert, key }: { cert: string; key: string }): void {
-  execFileSync(
-    "openssl",
-    [
-      "req",
-      "-x509",
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:prime256v1",
-      "-nodes",
-      "-days",
-      "1",
-    ].concat(["-subj", "/CN=localhost", "-keyout", key, "-out", cert]),
-    { stdio: "ignore" },
-  );
-}
 
 function overHttp1(url: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {

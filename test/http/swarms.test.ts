@@ -73,6 +73,22 @@ describe("POST /swarms/load", () => {
     expect(await ask(harness)).toBe("the file");
   });
 
+  it("holds against the file that was reloaded last, and gives way to one that is reloaded later", async () => {
+    harness = await startServer({ room: { data, swarm: await configured(swarmText("file 1")) } });
+    await harness.server.useSwarm(await configured(swarmText("file 2")));
+    expect(await ask(harness)).toBe("file 2");
+    expect((await load(harness, swarmText("loaded"))).status).toBe(200);
+    await harness.close();
+    harness = await startServer({ room: { data, swarm: await configured(swarmText("file 2")) } });
+    expect(await ask(harness)).toBe("loaded");
+    await harness.server.useSwarm(await configured(swarmText("file 3")));
+    await harness.server.useSwarm(await configured(swarmText("file 2")));
+    expect(await ask(harness)).toBe("file 2");
+    await harness.close();
+    harness = await startServer({ room: { data, swarm: await configured(swarmText("file 2")) } });
+    expect(await ask(harness)).toBe("file 2");
+  });
+
   it("refuses another name, code, and what is not valid, and changes nothing", async () => {
     const swarm = await configured(swarmText("the file"));
     harness = await startServer({ room: { data, swarm } });

@@ -219,6 +219,10 @@ describe("swarm files", () => {
       /NOT_SET/,
     );
     await expect(load(STDIO, { modules: false })).rejects.toThrow(/may not be started here/);
+    const secret = { url: http.url, headers: { "x-key": `$\{SECRET}` } };
+    await expect(load(secret, { modules: false, env: { SECRET: "s3cret" } })).rejects.toThrow(
+      /mcp_servers\.everything: the header 'x-key' may not use .*SECRET/,
+    );
     const [optional] = await loadSwarmsFromText(
       file({ url: http.url, required: false }, ["everything__*"]).replace(
         /"rules":.*?\]\}\]/,

@@ -1,4 +1,5 @@
 /** MCP where users meet it: at `/mcp` of the real server, and as `mailroom mcp`. */
+import { randomUUID } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -78,6 +79,15 @@ describe("/mcp of the server", () => {
     expect(await status("member:nobody")).toBe(403);
     expect(await status("member:desk")).toBe(403);
     expect(await status("nonsense:x")).toBe(401);
+  });
+
+  it("holds callers to UUIDs where that is configured", async () => {
+    await using server = await served(ASKING_SWARM, "[server.settings]\nstrict_ids = true\n");
+    const ann = await connect(server.url, "user:ann");
+    expect(await textOf(ann, "post_task", { message: "hello", task_id: "t" })).toContain("must be a UUID");
+    const task_id = randomUUID();
+    expect(await textOf(ann, "post_task", { message: "hello", task_id })).toBe("You said: hello");
+    await ann.close();
   });
 
   it("counts with every other request of its caller", async () => {

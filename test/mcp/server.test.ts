@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PassThrough } from "node:stream";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Principal } from "../../src/auth/index.js";
 import { defineAction, defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
 import {
@@ -68,6 +68,7 @@ let mailroom: Mailroom;
 let door: McpHttpDoor;
 let http: Server;
 let url: string;
+let reported: Error[];
 const clients: { close(): Promise<void> }[] = [];
 
 /** `Bearer role:id`, as in development mode. */
@@ -80,7 +81,8 @@ function principalOf(header: string | undefined): Principal {
 
 beforeEach(async () => {
   mailroom = await Mailroom.open({ swarm: desk(), data: false });
-  door = createMcpHttpDoor(new McpDoor(mailroom));
+  reported = [];
+  door = createMcpHttpDoor(new McpDoor(mailroom, { onError: (error) => reported.push(error) }));
   http = createServer((request, response) => {
     door.handle(request, response, principalOf(request.headers.authorization)).catch((error: unknown) => {
       response.writeHead(error instanceof McpAccessError ? 403 : 500).end(String(error));
@@ -189,6 +191,20 @@ describe("a user", () => {
       { onprogress: ({ message }) => void heard.push(message ?? "") },
     );
     expect(heard.join("\n")).toMatch(/tool_call: /);
+  });
+
+  it("learns of a mistake of the server's that there was one, and no more", async () => {
+    const ann = await connect("user:ann");
+    const failing = vi.spyOn(mailroom.store.tasks, "list");
+    failing.mockRejectedValueOnce(new Error("SQLITE_IOERR: /srv/secret/mailroom.db"));
+    expect(await call(ann, "list_tasks")).toMatchObject({
+      failed: true,
+      text: "the server made a mistake (internal_error)",
+    });
+    expect(reported.map(({ message }) => message)).toEqual(["SQLITE_IOERR: /srv/secret/mailroom.db"]);
+    failing.mockRestore();
+    const { text } = await call(ann, "get_task", { task_id: "none" });
+    expect(text).toBe("there is no task 'none' (unknown_task)");
   });
 
   it("is told what is wrong with its arguments", async () => {

@@ -1,6 +1,8 @@
 /** The file actions of mail.md 8.5: confined to configured directories, bounded in size, text only. */
+import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { mkdir, readdir, rmdir, stat, unlink } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, rmdir, stat, unlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { z } from "zod";
 import type { Action } from "../../engine/agent.js";
 import { defineAction } from "../define.js";
@@ -104,20 +106,45 @@ async function readText(roots: Roots, path: string, maxBytes: number): Promise<s
   }
 }
 
+/** The old text stays until the new one is whole: a disk that fills up must not cost both. */
 async function writeText(roots: Roots, path: string, content: string, maxBytes: number): Promise<void> {
   const bytes = Buffer.from(content, "utf8");
   if (bytes.byteLength > maxBytes) throw tooLarge(path, bytes.byteLength, maxBytes);
   const place = await roots.place(path, { makeDirectories: true });
-  // Not truncated while it is opened: first it must be clear which file this is.
-  const handle = await roots.open(place, path, constants.O_WRONLY | constants.O_CREAT);
+  const mode = await modeOf(roots, place, path);
+  const temporary = join(dirname(place), `.${randomUUID()}.tmp`);
+  const create = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
+  const handle = await roots.open(temporary, path, create);
   try {
-    await handle.truncate(0);
-    await handle.write(bytes, 0, bytes.byteLength, 0);
-    await handle.sync();
+    try {
+      await handle.writeFile(bytes);
+      if (mode !== undefined) await handle.chmod(mode);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, place);
   } catch (error) {
+    await rm(temporary, { force: true });
     throw FileActionError.from(error, path);
-  } finally {
-    await handle.close();
+  }
+}
+
+/**
+ * The permissions of the file that is to be replaced; nothing if there is none.
+ * @throws FileActionError if it is not a regular file that may be written
+ */
+async function modeOf(roots: Roots, place: string, path: string): Promise<number | undefined> {
+  try {
+    const handle = await roots.open(place, path, constants.O_WRONLY);
+    try {
+      return (await handle.stat()).mode & 0o777;
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (error instanceof FileActionError && error.code === "missing") return undefined;
+    throw error;
   }
 }
 

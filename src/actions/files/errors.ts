@@ -23,6 +23,8 @@ const SYSTEM_ERRORS: Readonly<Record<string, readonly [FileActionErrorCode, stri
   EPERM: ["refused", "permission denied"],
   ENOTEMPTY: ["refused", "the directory is not empty"],
   ENOSPC: ["refused", "the disk is full"],
+  EDQUOT: ["refused", "the disk is full"],
+  EFBIG: ["refused", "it would be larger than the system allows"],
   ENAMETOOLONG: ["bad_path", "the name is too long"],
 };
 

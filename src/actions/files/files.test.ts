@@ -1,10 +1,13 @@
 import { execFileSync } from "node:child_process";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -72,6 +75,34 @@ describe("file actions", () => {
       code: "too_large",
     });
     expect(existsSync(join(root, "new"))).toBe(false);
+  });
+});
+
+describe("a file that is written again", () => {
+  it("keeps its permissions", async () => {
+    const file = join(root, "run.sh");
+    writeFileSync(file, "old");
+    chmodSync(file, 0o750);
+    await run("write_file", { path: "run.sh", content: "new" });
+    expect(readFileSync(file, "utf8")).toBe("new");
+    expect(statSync(file).mode & 0o777).toBe(0o750);
+  });
+
+  it("keeps its old text when there is no room for the new one, and the agent hears of it", () => {
+    writeFileSync(join(root, "a.txt"), "old");
+    const script = `
+      import { fileActions } from ${JSON.stringify(join(import.meta.dirname, "index.ts"))};
+      // Otherwise the limit ends the process.
+      process.on("SIGXFSZ", () => {});
+      const { write_file } = fileActions({ roots: [${JSON.stringify(root)}] });
+      await write_file.run({ path: "a.txt", content: "x".repeat(900_000) }, {}).then(console.log, (error) => console.log(error.code));`;
+    const node = `exec "$0" --import tsx --input-type=module -e "$1"`;
+    const said = execFileSync("sh", ["-c", `ulimit -f 500; ${node}`, process.execPath, script], {
+      encoding: "utf8",
+    });
+    expect(said.trim()).toBe("refused");
+    expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("old");
+    expect(readdirSync(root)).toEqual(["a.txt"]);
   });
 });
 

@@ -5,6 +5,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { createFetch } from "../../net/index.js";
 import { type OutboundOptions, outbound } from "../outbound.js";
+import { boundedFetch } from "./bounded.js";
 import { McpServerError } from "./errors.js";
 
 export type McpServerOptions = McpStdioOptions | McpHttpOptions;
@@ -29,9 +30,13 @@ export interface McpStdioOptions extends McpCommonOptions {
 export interface McpHttpOptions extends McpCommonOptions, Pick<OutboundOptions, "client" | "allow"> {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Bytes of one answer, or of one event of a stream. Default: 8 MiB. */
+  readonly maxBytes?: number;
 }
 
 export const DEFAULT_MCP_TIME_LIMIT = 60_000;
+/** Results may hold pictures. */
+const LARGEST_ANSWER = 8 * 1024 * 1024;
 
 export interface McpCallOptions {
   readonly signal?: AbortSignal;
@@ -139,9 +144,10 @@ export class McpConnection {
     }
     const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
     const { client } = outbound(options);
+    // A stream of notifications may be silent for as long as it likes.
+    const send = createFetch(client, { timeLimit: this.timeLimit, idleLimit: 0 });
     return new StreamableHTTPClientTransport(urlOf(options.url, this.name), {
-      // A stream of notifications may be silent for as long as it likes.
-      fetch: createFetch(client, { timeLimit: this.timeLimit, idleLimit: 0 }),
+      fetch: boundedFetch(send, options.maxBytes ?? LARGEST_ANSWER),
       requestInit: { headers: { ...options.headers } },
     });
   }

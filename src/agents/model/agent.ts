@@ -90,8 +90,13 @@ export function planFor(
   toolFormat: "completions" | "responses",
   env: Environment,
 ): Connection {
+  return asFindings(() => planConnection({ ...params, toolFormat }, env));
+}
+
+/** @throws AgentParamsError with the place of a ConnectionError */
+export function asFindings<T>(work: () => T): T {
   try {
-    return planConnection({ ...params, toolFormat }, env);
+    return work();
   } catch (error) {
     if (!(error instanceof ConnectionError)) throw error;
     throw new AgentParamsError("a model agent", [{ at: [error.param], message: error.message }]);

@@ -51,6 +51,17 @@ describe("where a model is reached", () => {
     expect(() => planConnection(routing({ use_proxy: true }), {})).toThrow(/LITELLM_PROXY_API_BASE/);
   });
 
+  it("has callers' tokens go to the operator's proxy and nowhere else", () => {
+    const env = { LITELLM_PROXY_API_BASE: "https://proxy.example.com", LITELLM_PROXY_API_KEY: "secret" };
+    const elsewhere = { base_url: "https://models.example.com/v1" };
+    expect(planConnection(routing(elsewhere), env).credentials).toEqual({ kind: "none" });
+    for (const asking of [{ use_proxy: true }, { llm: "litellm_proxy/openai/gpt" }]) {
+      expect(() => planConnection(routing({ ...elsewhere, ...asking }), env)).toThrow(
+        expect.objectContaining({ param: "base_url" }),
+      );
+    }
+  });
+
   it.each(["gpt", "/gpt", "openai/", "somebody/model"])("says what is wrong with '%s'", (llm) => {
     expect(() => planConnection(routing({ llm }), {})).toThrow(ConnectionError);
   });

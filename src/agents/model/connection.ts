@@ -26,7 +26,7 @@ export type Credentials =
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
   readonly code = "bad_model";
-  readonly param: "llm" | "use_proxy" | "base_url";
+  readonly param: "llm" | "use_proxy" | "base_url" | "api_key_env";
   constructor(param: ConnectionError["param"], message: string) {
     super(message);
     this.param = param;
@@ -39,6 +39,17 @@ export type Routing = Pick<ModelParams, "llm" | "use_proxy" | "base_url" | "api_
 
 const PROXY_PREFIX = "litellm_proxy/";
 
+/** Variables that may hold a provider's key, in the order in which they are looked at. */
+const OPENAI_KEYS = ["OPENAI_API_KEY"] as const;
+const ANTHROPIC_KEYS = ["ANTHROPIC_API_KEY"] as const;
+const GOOGLE_KEYS = ["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"] as const;
+const KEYS = new Map<string, readonly string[]>([
+  ["openai", OPENAI_KEYS],
+  ["anthropic", ANTHROPIC_KEYS],
+  ["google", GOOGLE_KEYS],
+  ["gemini", GOOGLE_KEYS],
+]);
+
 /** @throws ConnectionError */
 export function planConnection(routing: Routing, env: Environment): Connection {
   const proxyAsked = routing.use_proxy === true || routing.llm.startsWith(PROXY_PREFIX);
@@ -47,19 +58,19 @@ export function planConnection(routing: Routing, env: Environment): Connection {
     proxyAsked ||
     (routing.use_proxy !== false && routing.base_url === undefined && proxyUrl !== undefined)
   ) {
-    return throughProxy(routing, routing.base_url ?? proxyUrl, env);
+    return throughProxy(routing, proxyUrl, env);
   }
   const [provider, model] = splitName(routing.llm);
   switch (provider) {
     case "openai": {
       const format = routing.toolFormat === "responses" ? "openai-responses" : "openai-chat";
-      return direct(routing, env, { format, model, key: ["OPENAI_API_KEY"], url: env.OPENAI_BASE_URL });
+      return direct(routing, env, { format, model, key: OPENAI_KEYS, url: env.OPENAI_BASE_URL });
     }
     case "anthropic":
       return direct(routing, env, {
         format: "anthropic",
         model,
-        key: ["ANTHROPIC_API_KEY"],
+        key: ANTHROPIC_KEYS,
         url: env.ANTHROPIC_BASE_URL,
       });
     case "google":
@@ -67,7 +78,7 @@ export function planConnection(routing: Routing, env: Environment): Connection {
       return direct(routing, env, {
         format: "google",
         model,
-        key: ["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"],
+        key: GOOGLE_KEYS,
         url: env.GOOGLE_GEMINI_BASE_URL,
       });
     case "ollama": {
@@ -84,6 +95,22 @@ export function planConnection(routing: Routing, env: Environment): Connection {
   }
 }
 
+/**
+ * For parameters that somebody else than the operator wrote: they may have a provider asked with its own key, and must
+ * not have other variables of the environment sent anywhere, nor that key to another address.
+ * @throws ConnectionError
+ */
+export function assertUsualKey({ llm, base_url, api_key_env }: ModelParams): void {
+  if (api_key_env === undefined) return;
+  const [provider] = splitName(llm);
+  if (base_url === undefined && KEYS.get(provider)?.includes(api_key_env) === true) return;
+  throw new ConnectionError(
+    "api_key_env",
+    `'${api_key_env}' may not be used where this swarm comes from: leave it out, and the provider is asked with its ` +
+      "usual key, an address of your own ('base_url') with none",
+  );
+}
+
 /** Whether a call could be made now: a key is there, or none is needed. */
 export function hasCredentials({ credentials }: Connection): boolean {
   return credentials.kind === "none" || credentials.kind === "caller" || credentials.key !== undefined;
@@ -92,7 +119,6 @@ export function hasCredentials({ credentials }: Connection): boolean {
 interface Provider {
   readonly format: WireFormat;
   readonly model: string;
-  /** Variables that may hold the key, in the order in which they are looked at. */
   readonly key: readonly [string, ...string[]];
   readonly url: string | undefined;
 }
@@ -117,6 +143,13 @@ function compatible(routing: Routing, env: Environment, model: string, baseUrl: 
 }
 
 function throughProxy(routing: Routing, baseUrl: string | undefined, env: Environment): Connection {
+  if (routing.base_url !== undefined) {
+    // Callers' tokens are for the operator's proxy, whatever a swarm file says.
+    throw new ConnectionError(
+      "base_url",
+      "the proxy's address is the operator's word (LITELLM_PROXY_API_BASE): leave 'base_url' out, or do not use the proxy",
+    );
+  }
   if (baseUrl === undefined) {
     throw new ConnectionError(
       "use_proxy",

@@ -1,8 +1,8 @@
 /** The model agents of swarm files: `mail:agent`, `mail:action-agent` and `mail:supervisor` (mail.md 8.3). */
 import { AgentParamsError } from "../errors.js";
 import type { AgentFactory, AgentWiring } from "../factory.js";
-import { agentFromParams, type ModelSurroundings, planFor } from "./agent.js";
-import { type Environment, hasCredentials, planConnection } from "./connection.js";
+import { agentFromParams, asFindings, type ModelSurroundings, planFor } from "./agent.js";
+import { assertUsualKey, type Environment, hasCredentials, planConnection } from "./connection.js";
 import { readModelParams } from "./params.js";
 
 export type ModelAgentKind = "agent" | "action-agent" | "supervisor";
@@ -11,6 +11,7 @@ export function modelFactory(kind: ModelAgentKind, surroundings: ModelSurroundin
   return (wiring) => {
     checkKind(kind, wiring);
     const params = readModelParams(wiring.params, (finding) => wiring.warn(finding));
+    if (wiring.untrusted === true) asFindings(() => assertUsualKey(params));
     const connection = planFor(params, wiring.toolFormat, surroundings.env ?? process.env);
     if (!hasCredentials(connection) && connection.credentials.kind === "key") {
       wiring.warn({

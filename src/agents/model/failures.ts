@@ -35,6 +35,9 @@ const TOO_LONG =
 
 const TRANSIENT_WORDS = /overloaded|rate.?limit|server_error|internal|unavailable|timeout|try again/i;
 
+/** Milliseconds that a provider can have us wait. */
+const LONGEST_WAIT = 60_000;
+
 /** @param now milliseconds since the epoch, for `Retry-After`. */
 export function failureOf(error: unknown, now: number): Failure {
   if (error instanceof ModelTimeLimitError) return { kind: "transient", message: error.message };
@@ -60,7 +63,10 @@ export function failureOf(error: unknown, now: number): Failure {
   }
   if (!error.isRetryable) return { kind: "final", message };
   const milliseconds = Number(headers["retry-after-ms"]);
-  const retryAfter = milliseconds > 0 ? milliseconds : parseRetryAfter(headers["retry-after"], now, 60_000);
+  const retryAfter =
+    milliseconds > 0
+      ? Math.min(milliseconds, LONGEST_WAIT)
+      : parseRetryAfter(headers["retry-after"], now, LONGEST_WAIT);
   return { kind: "transient", message, ...(retryAfter !== undefined && { retryAfter }) };
 }
 

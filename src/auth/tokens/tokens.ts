@@ -61,6 +61,7 @@ export class Tokens implements Authenticator {
   readonly #recording = new Set<Promise<void>>();
   /** Counts revocations: what was read before one is not remembered after it. */
   #revocations = 0;
+  readonly #revocationListeners = new Set<(tokenId: string) => void>();
 
   constructor(options: TokensOptions) {
     this.#store = options.store;
@@ -141,6 +142,12 @@ export class Tokens implements Authenticator {
     }
     this.#revocations += 1;
     this.#remembered.delete(tokenId);
+    for (const listener of this.#revocationListeners) listener(tokenId);
+  }
+
+  onRevoked(listener: (tokenId: string) => void): () => void {
+    this.#revocationListeners.add(listener);
+    return () => this.#revocationListeners.delete(listener);
   }
 
   /** Waits until the uses seen so far are recorded. To be called before the store is closed. */

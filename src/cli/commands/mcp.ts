@@ -90,7 +90,9 @@ async function inThisProcess(
   terminal.note(
     `no server was running; this process serves '${running.mailroom.swarm.name}' at ${running.url}`,
   );
-  const connection = serveMcpStdio(new McpDoor(running.mailroom), caller, { onError: note(terminal) });
+  const onError = note(terminal);
+  const door = new McpDoor(running.mailroom, { strictIds: settings.server.settings.strictIds, onError });
+  const connection = serveMcpStdio(door, caller, { onError });
   return {
     closed: connection.closed,
     async close() {

@@ -1,5 +1,6 @@
 /** `mailroom server` */
 import { loadConfig, type Settings } from "../../config/index.js";
+import type { SwarmDefinition } from "../../engine/definition.js";
 import { EXIT, type ExitCode } from "../exit.js";
 import { flagsOf } from "../place.js";
 import { banner } from "../server/banner.js";
@@ -44,7 +45,7 @@ function facts(running: RunningServer): unknown {
 }
 
 function extras(running: RunningServer, settings: Settings, terminal: Terminal): (() => void)[] {
-  const { mailroom, swarm } = running;
+  const { mailroom, swarm, http } = running;
   const stops: (() => void)[] = [];
   if (settings.server.settings.printLlmStreams && process.stderr.isTTY === true) {
     stops.push(printStreams(mailroom.bus, (text) => void process.stderr.write(text)));
@@ -52,7 +53,8 @@ function extras(running: RunningServer, settings: Settings, terminal: Terminal):
   if (settings.server.reload && swarm.file !== undefined) {
     const load = async () => (await running.loadSwarm()).definition;
     const say = (line: string) => terminal.note(line);
-    stops.push(reloadOnChange({ file: swarm.file, mailroom, load, say }));
+    const use = (definition: SwarmDefinition) => http.useSwarm(definition);
+    stops.push(reloadOnChange({ file: swarm.file, swarm: mailroom.swarm.name, load, use, say }));
   }
   return stops;
 }

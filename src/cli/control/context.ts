@@ -31,6 +31,7 @@ export class ControlContext {
   /** Knows those who came through the socket; leaves everybody else to `others`. */
   before(others: Authenticator): Authenticator {
     return {
+      onRevoked: (listener) => others.onRevoked?.(listener) ?? (() => {}),
       authenticate: (bearer): Promise<AuthResult> => {
         const speaker = this.#speaker.getStore();
         return speaker === undefined ? others.authenticate(bearer) : this.#byName.authenticate(speaker.as);

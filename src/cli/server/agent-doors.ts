@@ -31,18 +31,22 @@ export function openAgentDoors(
   store: A2aStore,
   onError: (error: Error) => void,
 ): AgentDoors {
-  const a2a = settings.a2a.enabled ? a2aDoor(settings, mailroom, store) : undefined;
+  const a2a = settings.a2a.enabled ? a2aDoor(settings, mailroom, store, onError) : undefined;
   return {
     mounts: [
-      ...(settings.mcp.enabled ? [mcpMount(mailroom, onError)] : []),
+      ...(settings.mcp.enabled ? [mcpMount(settings, mailroom, onError)] : []),
       ...(a2a === undefined ? [] : [a2a.mount]),
     ],
     routes: a2a === undefined ? [] : [a2a.card],
   };
 }
 
-function mcpMount(mailroom: Mailroom, onError: (error: Error) => void): Mount {
-  const door = new McpDoor(mailroom);
+function mcpMount(
+  { server: { settings } }: Settings,
+  mailroom: Mailroom,
+  onError: (error: Error) => void,
+): Mount {
+  const door = new McpDoor(mailroom, { strictIds: settings.strictIds, onError });
   const http = createMcpHttpDoor(door, onError);
   return {
     path: "/mcp",
@@ -67,13 +71,15 @@ function admitToMcp(door: McpDoor, caller: Principal): void {
   }
 }
 
-function a2aDoor(settings: Settings, mailroom: Mailroom, store: A2aStore) {
+function a2aDoor(settings: Settings, mailroom: Mailroom, store: A2aStore, onError: (error: Error) => void) {
   const baseUrl = (host: string | undefined) => baseUrlOf(settings, host);
-  const door = createA2aHttpDoor(
+  const door = createA2aHttpDoor({
     mailroom,
-    store.a2a,
-    ({ headers }: IncomingMessage) => `${baseUrl(headers.host) ?? ""}${A2A_PATH}`,
-  );
+    state: store.a2a,
+    url: ({ headers }: IncomingMessage) => `${baseUrl(headers.host) ?? ""}${A2A_PATH}`,
+    strictIds: settings.server.settings.strictIds,
+    onError,
+  });
   const mount: Mount = {
     path: A2A_PATH,
     operations: [A2A_OPERATION],

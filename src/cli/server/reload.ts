@@ -2,13 +2,15 @@
 import { type FSWatcher, watch } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { SwarmDefinition } from "../../engine/definition.js";
-import type { Mailroom } from "../../library/mailroom.js";
 
 export interface ReloadOptions {
   readonly file: string;
-  readonly mailroom: Mailroom;
+  /** Name of the swarm that is served: another one cannot take its place. */
+  readonly swarm: string;
   /** Reads the file anew. */
   readonly load: () => Promise<SwarmDefinition>;
+  /** Puts what was read in force. */
+  readonly use: (definition: SwarmDefinition) => Promise<void>;
   readonly say: (line: string) => void;
 }
 
@@ -16,28 +18,45 @@ export interface ReloadOptions {
 const SETTLE = 100;
 
 /** @returns a function that stops it */
-export function reloadOnChange({ file, mailroom, load, say }: ReloadOptions): () => void {
+export function reloadOnChange({ file, swarm, load, use, say }: ReloadOptions): () => void {
   let timer: NodeJS.Timeout | undefined;
+  let underWay = false;
+  let changed = false;
+  let stopped = false;
   const reload = async (): Promise<void> => {
     try {
       const definition = await load();
-      if (definition.name !== mailroom.swarm.name) {
-        say(`not reloaded: the swarm is now called '${definition.name}'; start the server again`);
+      const isOther = definition.name !== swarm;
+      if (isOther) say(`not reloaded: the swarm is now called '${definition.name}'; start the server again`);
+      if (isOther || stopped) {
+        await definition.close?.();
         return;
       }
-      mailroom.runtime.redefine(definition);
+      await use(definition);
       say(`reloaded ${file}`);
     } catch (error) {
       say(`not reloaded: ${error instanceof Error ? error.message : String(error)}`);
     }
   };
+  /** One after the other: what was read first may take longer, and must not win over what was read later. */
+  const onChange = async (): Promise<void> => {
+    changed = true;
+    if (underWay) return;
+    underWay = true;
+    while (changed && !stopped) {
+      changed = false;
+      await reload();
+    }
+    underWay = false;
+  };
   // The directory and not the file: many editors put a new file in the old one's place.
   const watcher: FSWatcher = watch(dirname(file), (_event, name) => {
     if (name !== null && name !== basename(file)) return;
     clearTimeout(timer);
-    timer = setTimeout(() => void reload(), SETTLE);
+    timer = setTimeout(() => void onChange(), SETTLE);
   });
   return () => {
+    stopped = true;
     clearTimeout(timer);
     watcher.close();
   };

@@ -26,6 +26,7 @@ import { openMap } from "./map.js";
 import { MeshActions, ServedMesh } from "./mesh.js";
 import { meshIdentity } from "./mesh-node.js";
 import { openServerStore } from "./open-store.js";
+import { Opened } from "./opened.js";
 import { builtinsWith, type ServedSwarm, servedSwarm } from "./swarm.js";
 
 export interface RunningServer {
@@ -47,19 +48,6 @@ export interface RunningServer {
   close(grace?: number): Promise<void>;
 }
 
-/** What was opened is closed again, in the opposite order, also when the start fails half way. */
-class Opened {
-  readonly #closers: (() => Promise<void>)[] = [];
-
-  add(close: () => Promise<void>): void {
-    this.#closers.unshift(close);
-  }
-
-  async closeAll(): Promise<void> {
-    for (const close of this.#closers.splice(0)) await close();
-  }
-}
-
 /** @param say told what the start waits for */
 export async function startServer(
   settings: Settings,
@@ -70,7 +58,8 @@ export async function startServer(
   try {
     return await start(settings, directory, opened, say);
   } catch (error) {
-    await opened.closeAll();
+    // Why it could not start is what matters, not what followed from that.
+    await opened.closeAll().catch(() => {});
     throw error;
   }
 }
@@ -143,9 +132,6 @@ async function start(
     { ...settings.auth, dev: server.dev },
     { tokens, clock: systemClock, report },
   );
-  const usesTokens = !server.dev && settings.auth.mode.includes("token");
-  const firstToken = usesTokens ? await tokens.ensureAdminToken() : undefined;
-
   const authenticator = context.before(callers);
   const map = await openMap(settings, {
     mailroom,
@@ -156,7 +142,9 @@ async function start(
   const closeMap = async () => map?.close();
   opened.add(closeMap);
 
-  const doors = openAgentDoors(settings, mailroom, store, (error) => logger.warn({ err: error }, "mcp"));
+  const doors = openAgentDoors(settings, mailroom, store, (error) =>
+    logger.warn({ err: error }, "mcp or a2a"),
+  );
   const { cert, key } = server.tls;
   const http = await createServer({
     mailroom,
@@ -190,6 +178,9 @@ async function start(
   await mesh?.start(mailroom.runtime);
   const control = await tryControl(data, { context, tokens, http, mesh, store, map });
   if (control !== undefined) opened.add(() => control.close());
+  // Last of all: it is made once, and a start that fails shows it to nobody.
+  const usesTokens = !server.dev && settings.auth.mode.includes("token");
+  const firstToken = usesTokens ? await tokens.ensureAdminToken() : undefined;
   return {
     url,
     mailroom,

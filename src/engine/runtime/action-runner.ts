@@ -13,6 +13,7 @@ export class ActionRunner {
   readonly #scheduler: Pick<Scheduler, "occupy">;
   readonly #override: ActionOverride | undefined;
   readonly #memory: KeyValueMemory | undefined;
+  readonly #underWay = new Set<Promise<void>>();
 
   constructor(parts: {
     core: Core;
@@ -28,6 +29,11 @@ export class ActionRunner {
     this.#memory = parts.memory;
   }
 
+  /** Fulfilled when all that run now have ended. Each has its time limit. */
+  async ended(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
+  }
+
   /** Runs the action that the agent's turn stands at. */
   run(task: LiveTask, agent: string): void {
     const running = task.state.agents.get(agent)?.turn?.running;
@@ -38,7 +44,7 @@ export class ActionRunner {
     task.actions.set(call.id, { agent, callId: call.id, stopper });
     this.#scheduler.occupy(task, agent);
     const { state } = task;
-    runAction({
+    const run = runAction({
       action,
       call,
       context: {
@@ -60,6 +66,7 @@ export class ActionRunner {
       resultLength: this.#core.limits.resultLength,
       override: this.#override,
     }).then((result) => {
+      this.#underWay.delete(run);
       const done = () => {
         task.actions.delete(call.id);
       };
@@ -68,6 +75,7 @@ export class ActionRunner {
         done();
       }
     });
+    this.#underWay.add(run);
   }
 
   /**

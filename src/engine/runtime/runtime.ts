@@ -94,6 +94,8 @@ export class Runtime implements Core {
   readonly #timers: Timers;
   readonly #quiet: Quiet;
   readonly #params = new Params();
+  /** Definitions that were replaced, while their actions end. */
+  readonly #leaving = new Set<Promise<void>>();
   #definition: SwarmDefinition;
   #rules: SwarmRules;
   #phase: Phase = "open";
@@ -210,14 +212,30 @@ export class Runtime implements Core {
     return this.#params.of(instance);
   }
 
-  /** Replaces the swarm. Running tasks go on with what is there now (decisions B17). */
+  /**
+   * Replaces the swarm. Running tasks go on with what is there now (decisions B17); the old definition is closed when
+   * its actions that are under way have ended.
+   */
   redefine(definition: SwarmDefinition): void {
+    const replaced = this.#definition;
+    // It was still being loaded when the end came, and nobody else will close it.
+    if (this.#phase !== "open") return this.#letGo(definition);
     this.#definition = definition;
     this.#rules = rulesOf(definition, this.limits);
     this.#equipment.equip(definition);
     for (const task of this.#shelf.tasks()) {
       if (task.state.status === "running") this.apply(task, { type: "redefine" });
     }
+    if (replaced.close !== definition.close) this.#letGo(replaced);
+  }
+
+  #letGo(definition: SwarmDefinition): void {
+    const leaving = this.#actions
+      .ended()
+      .then(() => definition.close?.())
+      .catch((cause: unknown) => this.report({ code: "close_failed", message: describe(cause), cause }))
+      .finally(() => this.#leaving.delete(leaving));
+    this.#leaving.add(leaving);
   }
 
   /** Takes up every task that was running when the process ended. */
@@ -463,6 +481,7 @@ export class Runtime implements Core {
     this.waiters.failAll(
       new RuntimeError("closed", "the mailroom was closed; the task goes on when it is opened again"),
     );
+    await Promise.all(this.#leaving);
   }
 
   apply(task: LiveTask, command: Command, onCommitted?: () => void): boolean {

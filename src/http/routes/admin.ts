@@ -7,6 +7,7 @@ import { type Caller, defineRoute, NOTHING, OUR_ADMINS, type RawCall, type Route
 import { EventPage, EventQuery, KeyPath, PageQuery, TaskPage, TaskRecord } from "../schemas/common.js";
 import { CancelAnswer } from "../schemas/server.js";
 import { eventPage, streamEvents, wantsStream } from "../task-events.js";
+import { answerRecord } from "../task-records.js";
 
 export function adminRoutes(door: Door): Route[] {
   const { mailroom } = door;
@@ -50,11 +51,11 @@ export function adminRoutes(door: Door): Route[] {
       access: OUR_ADMINS,
       params: KeyPath,
       answers: { 200: { description: "The task.", schema: TaskRecord } },
-      errors: ["unknown_task"],
+      errors: ["unknown_task", "overloaded"],
       async handle(call, caller) {
         const task = await taskOf(call.params.key);
         note(call, caller, "an admin read a task", task.key);
-        return { status: 200, body: await task.record() };
+        return answerRecord(door, call.reply, caller, task);
       },
     }),
     defineRoute({

@@ -6,6 +6,7 @@ import { endedAnswer, eventsUrl, runningAnswer, waitFor } from "../answers.js";
 import { readBreakpointResults } from "../breakpoint-results.js";
 import type { Door } from "../door.js";
 import { HttpError } from "../errors.js";
+import { whenGone } from "../gone.js";
 import {
   type Caller,
   defineRoute,
@@ -181,6 +182,7 @@ async function answerRound(
       const stream = await streamTask({
         ...door.streaming,
         reply,
+        caller,
         task: { id: posted.taskId, key: posted.key },
         // Only what comes after the request (mail.md 5.4), the message itself included.
         after: `${posted.number - 1}`,
@@ -207,15 +209,7 @@ function waitForRound(door: Door, { raw }: RawCall["reply"], how: Waiting, poste
   return waitFor(posted.outcome, {
     clock: door.clock,
     ms: seconds * 1000,
-    giveUpWhen: [
-      (giveUp) => door.closing.listen(giveUp),
-      (giveUp) => {
-        // Who left while the message was being written is not told of any more.
-        if (raw.destroyed) giveUp();
-        else raw.once("close", giveUp);
-        return () => raw.off("close", giveUp);
-      },
-    ],
+    giveUpWhen: [(giveUp) => door.closing.listen(giveUp), (giveUp) => whenGone(raw, giveUp)],
   });
 }
 

@@ -7,6 +7,7 @@ import { EventPage, EventQuery, PageQuery, TaskPage, TaskPath, TaskRecord } from
 import { CancelAnswer, TaskQuery } from "../schemas/server.js";
 import { TaskMap } from "../schemas/tasks.js";
 import { eventPage, streamEvents, wantsStream } from "../task-events.js";
+import { answerNewest, answerRecord } from "../task-records.js";
 
 /** Decisions D2: the reference's shape has whole tasks, so it has few of them. */
 const NEWEST = 100;
@@ -27,19 +28,11 @@ export function taskRoutes(door: Door): Route[] {
       access: PERSONS,
       query: PageQuery,
       answers: { 200: { description: "The tasks.", schema: TaskMap.or(TaskPage) } },
-      async handle({ query }, caller) {
-        const instance = mailroom.instance(caller.instance);
-        if (Object.keys(query).length > 0) {
-          const { tasks, nextCursor } = await instance.tasks(query);
-          return { status: 200, body: { tasks, next_cursor: nextCursor ?? null } };
-        }
-        const { tasks } = await instance.tasks({ limit: NEWEST });
-        const records: Record<string, unknown> = Object.create(null);
-        for (const { task_id } of tasks) {
-          const task = await instance.task(task_id);
-          if (task !== undefined) records[task_id] = await task.record();
-        }
-        return { status: 200, body: records };
+      errors: ["overloaded"],
+      async handle({ query, reply }, caller) {
+        if (Object.keys(query).length === 0) return answerNewest(door, reply, caller, NEWEST);
+        const { tasks, nextCursor } = await mailroom.instance(caller.instance).tasks(query);
+        return { status: 200, body: { tasks, next_cursor: nextCursor ?? null } };
       },
     }),
     defineRoute({
@@ -54,14 +47,14 @@ export function taskRoutes(door: Door): Route[] {
       body: TaskQuery,
       bodyOptional: true,
       answers: { 200: { description: "The task.", schema: TaskRecord } },
-      errors: ["unknown_task"],
-      async handle({ query, body }, caller) {
+      errors: ["unknown_task", "overloaded"],
+      async handle({ query, body, reply }, caller) {
         const taskId = query.task_id ?? body.task_id;
         if (taskId === undefined) {
           throw new HttpError("bad_request", "task_id is required", { details: { field: "task_id" } });
         }
         const task = await mailroom.instance(caller.instance).requireTask(taskId);
-        return { status: 200, body: await task.record() };
+        return answerRecord(door, reply, caller, task);
       },
     }),
     defineRoute({
@@ -74,10 +67,10 @@ export function taskRoutes(door: Door): Route[] {
       access: OUR_PERSONS,
       params: TaskPath,
       answers: { 200: { description: "The task.", schema: TaskRecord } },
-      errors: ["unknown_task"],
-      async handle({ params }, caller) {
+      errors: ["unknown_task", "overloaded"],
+      async handle({ params, reply }, caller) {
         const task = await mailroom.instance(caller.instance).requireTask(params.task_id);
-        return { status: 200, body: await task.record() };
+        return answerRecord(door, reply, caller, task);
       },
     }),
     defineRoute({

@@ -10,7 +10,7 @@ import { RowConflictError } from "../../../engine/ports.js";
 import type { Database } from "../driver.js";
 import { defineRoom, type RoomContext } from "../room.js";
 
-/** A2A's tables: which messages have come, and where conversations with A2A agents stand. */
+/** A2A's tables: which messages have come, where conversations with A2A agents stand, and what those have dealt with. */
 export const a2aRoom = defineRoom<A2aRowWrite>({
   room: "a2a",
   migrations: [
@@ -42,6 +42,20 @@ export const a2aRoom = defineRoom<A2aRowWrite>({
         END;
       `,
     },
+    {
+      number: 2,
+      name: "messages that agents have dealt with",
+      sql: `
+        CREATE TABLE a2a_settled (
+          message TEXT PRIMARY KEY NOT NULL,
+          task TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX a2a_settled_task ON a2a_settled (task);
+        CREATE TRIGGER a2a_settled_task_end AFTER DELETE ON tasks BEGIN
+          DELETE FROM a2a_settled WHERE task = OLD.key;
+        END;
+      `,
+    },
   ],
   writes: { "a2a.message.put": putMessage, "a2a.thread.put": putThread },
 });
@@ -61,8 +75,10 @@ function putThread({ db }: RoomContext): (write: ThreadPut) => void {
   const put = db.prepare(
     "INSERT OR REPLACE INTO a2a_threads (task, address, context, open_task) VALUES (?, ?, ?, ?)",
   );
-  return ({ task, address, thread }) => {
+  const settle = db.prepare("INSERT OR IGNORE INTO a2a_settled (message, task) VALUES (?, ?)");
+  return ({ task, address, thread, settles }) => {
     put.run(task, address, thread.contextId, thread.taskId);
+    if (settles !== undefined) settle.run(settles, task);
   };
 }
 
@@ -76,6 +92,7 @@ export function createA2aState(db: Database, assertOpen: () => void): A2aState {
     thread: db.prepare<[string, string], Thread>(
       "SELECT context AS contextId, open_task AS taskId FROM a2a_threads WHERE task = ? AND address = ?",
     ),
+    settled: db.prepare<[string], unknown>("SELECT 1 FROM a2a_settled WHERE message = ?"),
   });
   let prepared: ReturnType<typeof prepare> | undefined;
   const statements = () => {
@@ -86,5 +103,6 @@ export function createA2aState(db: Database, assertOpen: () => void): A2aState {
   return {
     keptMessage: async ({ role, id }, messageId) => statements().message.get(role, id, messageId),
     thread: async (task, address) => statements().thread.get(task, address),
+    isSettled: async (messageId) => statements().settled.get(messageId) !== undefined,
   };
 }

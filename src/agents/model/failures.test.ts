@@ -1,0 +1,26 @@
+import { describe, expect, it } from "vitest";
+import { failureOf } from "./failures.js";
+
+function limited(responseHeaders: Readonly<Record<string, string>>): Error {
+  const error = new Error("slow down");
+  error.name = "AI_APICallError";
+  return Object.assign(error, { statusCode: 429, isRetryable: true, responseHeaders });
+}
+
+describe("how long a provider has us wait", () => {
+  it.each([
+    [{ "retry-after-ms": "250" }, 250],
+    [{ "retry-after": "2" }, 2_000],
+    [{ "retry-after-ms": "86400000" }, 60_000],
+    [{ "retry-after": "86400" }, 60_000],
+  ])("%j is %s ms", (headers, retryAfter) => {
+    expect(failureOf(limited(headers), 0)).toMatchObject({ kind: "transient", retryAfter });
+  });
+
+  it.each([{}, { "retry-after-ms": "soon" }, { "retry-after-ms": "-5" }])(
+    "%j is for us to say",
+    (headers) => {
+      expect(failureOf(limited(headers), 0)).not.toHaveProperty("retryAfter");
+    },
+  );
+});

@@ -1,0 +1,20 @@
+/** A certificate of this machine, for servers with TLS. */
+import { execFileSync } from "node:child_process";
+
+export function makeCertificate({ cert, key }: { cert: string; key: string }): void {
+  execFileSync(
+    "openssl",
+    [
+      "req",
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-days",
+      "1",
+    ].concat(["-subj", "/CN=localhost", "-keyout", key, "-out", cert]),
+    { stdio: "ignore" },
+  );
+}

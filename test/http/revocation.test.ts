@@ -1,0 +1,92 @@
+/** A token that is revoked shows nothing any more, not even where it was let in before. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type CreatedToken, createAuthenticator, Tokens } from "../../src/auth/index.js";
+import { loadConfig } from "../../src/config/index.js";
+import { type Mount, NOTHING } from "../../src/http/index.js";
+import { systemClock } from "../../src/library/clock.js";
+import { openSqliteStore } from "../../src/store/index.js";
+import { type Harness, parseStream, startServer } from "./harness.js";
+
+let tokens: Tokens;
+let harness: Harness;
+let stolen: CreatedToken;
+let good: CreatedToken;
+
+/** Begins an answer and never ends it. */
+const DOOR: Mount = {
+  path: "/door",
+  roles: ["user"],
+  operations: [
+    {
+      ...NOTHING,
+      id: "openDoor",
+      method: "GET",
+      tag: "agents",
+      summary: "A door",
+      answers: { 200: { description: "" } },
+    },
+  ],
+  handle: ({ response }) =>
+    new Promise((resolve) => {
+      response.once("close", resolve);
+      response.write("begun");
+    }),
+};
+
+beforeEach(async () => {
+  const store = await openSqliteStore({ path: ":memory:" });
+  tokens = new Tokens({ store, clock: systemClock });
+  const { settings } = loadConfig({ flags: {}, env: {}, directory: "/" });
+  // Several providers, as one asks them.
+  const authenticator = await createAuthenticator(
+    {
+      ...settings.auth,
+      mode: ["token", "service"],
+      tokenInfoEndpoint: "http://127.0.0.1:1/",
+      dev: false,
+    },
+    { tokens, clock: systemClock },
+  );
+  harness = await startServer({ authenticator, room: { store }, mounts: [DOOR] });
+  stolen = await tokens.create({ role: "user", id: "ann" });
+  good = await tokens.create({ role: "user", id: "ann" });
+  await harness.call("/message", { token: good.token, json: { body: "[direct] one", task_id: "t" } });
+});
+afterEach(() => harness.close());
+
+/** Reads to the end, and tells when it has begun. */
+async function open(path: string, { token }: CreatedToken) {
+  const headers = { authorization: `Bearer ${token}`, accept: "text/event-stream" };
+  const response = await fetch(`${harness.url}${path}`, { headers });
+  const reader = (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream()).getReader();
+  let text = (await reader.read()).value ?? "";
+  const ended = (async () => {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return text;
+      text += value;
+    }
+  })();
+  return { ended, seen: () => text, cancel: () => reader.cancel() };
+}
+
+describe("revoking a token", () => {
+  it("ends its streams before anything else is shown, and leaves those of other tokens", async () => {
+    const theirs = await open("/tasks/t/events", stolen);
+    const ours = await open("/tasks/t/events", good);
+    await tokens.revoke(stolen.info.tokenId);
+    await harness.call("/message", { token: good.token, json: { body: "[direct] secret", task_id: "t" } });
+    const seen = JSON.stringify(parseStream(await theirs.ended));
+    expect(seen).toContain("one");
+    expect(seen).not.toContain("secret");
+    await expect.poll(ours.seen).toContain("secret");
+    await ours.cancel();
+    expect((await harness.call("/tasks/t/events", { token: stolen.token })).status).toBe(401);
+  });
+
+  it("ends what it has open at other doors", async () => {
+    const theirs = await open("/door", stolen);
+    await tokens.revoke(stolen.token);
+    await expect(theirs.ended).rejects.toThrow();
+  });
+});
