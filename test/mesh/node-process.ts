@@ -1,5 +1,5 @@
 /** One agent in a process of its own: real TLS, real files. Its parent asks for things in lines of JSON. */
-import { mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { systemClock, systemIds } from "../../src/library/clock.js";
@@ -16,7 +16,9 @@ import { openSqliteStore } from "../../src/store/index.js";
 const [name = "", port = "", directory = "", tls = "", detours = "{}"] = process.argv.slice(2);
 const home = join(directory, name);
 mkdirSync(home, { recursive: true });
-const keyFile = join(home, "agent.key");
+// That of a server's data, if it is one.
+const served = join(home, "mesh", "agent.key");
+const keyFile = existsSync(served) ? served : join(home, "agent.key");
 let pair: ReturnType<typeof readKeyFile>;
 try {
   pair = readKeyFile(keyFile);

@@ -24,7 +24,8 @@ export class Processes {
   readonly tls: string;
   readonly #running = new Map<string, Running>();
 
-  private constructor(directory: string) {
+  /** Where there are certificates already; whoever made the directory removes it. */
+  constructor(directory: string) {
     this.directory = directory;
     this.tls = join(directory, "tls");
   }

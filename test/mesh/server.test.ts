@@ -9,6 +9,7 @@ import { initMesh, makeDevCertificates } from "../../src/mesh/index.js";
 import { type Folder, folder, type Started, serve } from "../cli/cli.js";
 import { meshCommand } from "./command.js";
 import { eventually, freePort, localClient } from "./kit.js";
+import { Processes } from "./node-processes.js";
 
 // Real servers are slow to start on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
@@ -174,8 +175,9 @@ describe("a server in the mesh", () => {
 
   it("[ASP-OURS-03] loses nothing and does nothing twice when it is killed after accepting", async () => {
     await start("alice");
-    const first = await start("bob", { MAILROOM_MESH_BRIDGE_ENABLED: "false" });
+    const joining = await start("bob");
     await lab();
+    await joining[Symbol.asyncDispose]();
     const sent: string[] = [];
     const send = async (text: string) => {
       sent.push((await ask("alice", "send", "--to", "bob", "--message", text)).message_id);
@@ -186,9 +188,10 @@ describe("a server in the mesh", () => {
     };
 
     // Accepted and not processed: the answer to the sender went out, the task was not begun.
+    const accepting = await new Processes(place.path).start("bob", ports.get("bob") ?? 0);
     for (const text of ["one", "two", "three"]) await send(text);
     await eventually(async () => (await ask("alice", "sent", "--count")).delivered >= 3, true);
-    await first[Symbol.asyncDispose]();
+    await accepting.kill();
     expect(await answered()).toEqual([]);
 
     const second = await start("bob");
