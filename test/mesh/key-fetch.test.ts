@@ -56,16 +56,19 @@ describe("64. a key fetch (8.7)", () => {
 
   it("waits five seconds and no longer", async () => {
     await using server = await serveTls(() => new Promise(() => undefined));
-    const limits: number[] = [];
+    const passed: number[] = [];
     const impatient = {
       after: (ms: number, callback: () => void) => {
-        limits.push(ms);
-        return clearTimeout.bind(undefined, setTimeout(callback, ms / 50));
+        const timer = setTimeout(() => {
+          passed.push(ms);
+          callback();
+        }, ms / 50);
+        return () => clearTimeout(timer);
       },
     };
     expect(await infoOf("bob", server, server.client({ clock: impatient }))).toMatchObject({
       unreachable: true,
     });
-    expect(Math.max(...limits)).toBe(5_000);
+    expect(passed).toEqual([5_000]);
   });
 });
