@@ -61,7 +61,7 @@ export function serverSettings(server: Section) {
     reload: server.setting("reload", {
       kind: truth,
       default: false,
-      doc: "Start again when the swarm file changes.",
+      doc: "Take up changes of the swarm file while it runs.",
       flag: { names: ["--reload"], short: "-r", commands: ["server"] },
     }),
     debug: server.setting("debug", {
@@ -122,7 +122,7 @@ function swarmSettings(swarm: Section) {
     allowModules: swarm.setting("allow_modules", {
       kind: truth,
       default: false,
-      doc: "Whether a swarm that is loaded over HTTP may refer to code on this machine.",
+      doc: "Whether a swarm that is loaded over HTTP may refer to code and to environment variables of this machine.",
     }),
   };
 }
