@@ -21,10 +21,10 @@ export async function runServer(options: ServerCommandOptions, terminal: Termina
   const stopped = untilStopped(() => terminal.note("stopping; once more to stop at once"));
   const running = await startServer(settings, directory, (line) => terminal.note(line));
   exportEnvironment(running, settings);
+  // Before anybody is told that it runs: what they change from then on is noticed.
+  const stops = [...extras(running, settings, terminal), onHangUp(running, terminal)];
   if (options.json === true) terminal.json(facts(running));
   else for (const line of banner(running, settings, terminal)) terminal.out(line);
-
-  const stops = [...extras(running, settings, terminal), onHangUp(running, terminal)];
   await stopped;
   for (const stop of stops) stop();
   await running.close();
