@@ -94,7 +94,7 @@ export async function receiveMessage(
   }
   if (isReplay) return { message, fate: "duplicate", standing };
   // Asked before anything is held up by it.
-  const newcomer = await findNewcomer(core, message, swarm);
+  const newcomer = message.type === "system" ? await findNewcomer(core, message, swarm) : undefined;
   const proven = { member, keyWrites: verified.writes, newcomer };
   const take = (): Promise<Reception> => takeIn(core, message, proven, standing);
   const reception = await (message.type === "system" || verified.writes.length > 0
@@ -300,8 +300,8 @@ function stillSealing({ view, now }: MeshCore, swarm: Swarm, writes: readonly Vi
 
 /** A master that announces no key: the new member's endpoint is asked, and without an answer nobody is added. */
 async function findNewcomer(core: MeshCore, message: MeshMessage, swarm: Swarm): Promise<Member | undefined> {
-  const decision = message.type === "system" ? decideLifecycle(message, swarm, core.id) : undefined;
-  if (decision === undefined || "refusal" in decision || decision.introduce === undefined) return undefined;
+  const decision = decideLifecycle(message, swarm, core.id);
+  if ("refusal" in decision || decision.introduce === undefined) return undefined;
   const { agentId, endpoint, joinedAt } = decision.introduce;
   const info = await createPeers(core.parts.http, core.id, () => core.now).info(endpoint, agentId);
   if ("publicKey" in info) return { agentId, endpoint, publicKey: info.publicKey, joinedAt };
