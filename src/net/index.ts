@@ -20,4 +20,5 @@ export type { Resolve, ResolvedAddress } from "./connector.js";
 export { isTransient, NetError, type NetErrorCode } from "./errors.js";
 export { createFetch, type FetchOptions } from "./fetch.js";
 export { createGuard, type Guard, type GuardOptions, hostOf, portOf, type Refusal } from "./guard.js";
+export { pauseFor } from "./pause.js";
 export type { TlsOptions } from "./tls.js";

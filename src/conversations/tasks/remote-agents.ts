@@ -3,9 +3,11 @@
  * with its member token is sent the agent's mail as `map/message`, and answers by a plain reply or by
  * `mailroom/answer`. The engine owns the mail: what is not answered when the connection ends goes back to it.
  */
+
 import { z } from "zod";
 import type { AgentAnswer } from "../../engine/agent.js";
 import { type Lending, RuntimeError } from "../../engine/runtime/index.js";
+import { pauseFor } from "../../net/index.js";
 import { MapError } from "../domain/errors.js";
 import { parseParams } from "../domain/params.js";
 import type { Address } from "../server/addresses.js";
@@ -196,7 +198,7 @@ export class RemoteAgents {
       } catch (error) {
         // One message that could not be lent must not keep the others from the agent.
         this.#server.report(error);
-        await this.#pause(retryAfter, signal);
+        await pauseFor(this.#server.clock, retryAfter, signal);
         retryAfter = Math.min(retryAfter * 2, LONGEST_RETRY);
         continue;
       }
@@ -209,18 +211,6 @@ export class RemoteAgents {
       lent.add(lending);
       connection.send(notificationFrame("map/message", { message: deliveryOf(lending) }));
     }
-  }
-
-  #pause(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (): void => {
-        cancel();
-        signal.removeEventListener("abort", end);
-        resolve();
-      };
-      const cancel = this.#server.clock.after(ms, end);
-      signal.addEventListener("abort", end, { once: true });
-    });
   }
 
   #stop(service: Service): void {

@@ -2,6 +2,7 @@
  * What a message from another swarm says, and whether it may say so. Pure: it decides by the wrapper, the name of the
  * authenticated peer and the names of the agents; which task it belongs to is found out afterwards.
  */
+
 import { isErrorSubject } from "../../engine/system-messages.js";
 import { createAgentAddress, formatAgentAddress, parseAgentAddress } from "../../mail/address.js";
 import {
@@ -17,6 +18,7 @@ import {
   type TaskContributor,
 } from "../../mail/owner.js";
 import { isSystemSubject, SYSTEM_SUBJECTS } from "../../mail/subjects.js";
+import { isUuid } from "../../mail/uuid.js";
 import { FederationError } from "../errors.js";
 
 export type Ending = "completed" | "cancelled" | "failed";
@@ -171,14 +173,12 @@ function harmlessSubject(subject: string): string {
   return subject.slice(2, -2);
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
 /** An envelope's id is a UUID; a wrapper's need not be, so then the payload's own stands in. */
 function envelopeId({ message_id, payload }: MAILInterswarmMessage): string {
-  if (UUID.test(message_id)) return message_id;
+  if (isUuid(message_id)) return message_id;
   if ("broadcast_id" in payload) return payload.broadcast_id;
   if ("interrupt_id" in payload) return payload.interrupt_id;
-  if (UUID.test(payload.request_id)) return payload.request_id;
+  if (isUuid(payload.request_id)) return payload.request_id;
   throw new FederationError("bad_wrapper", "message_id must be a UUID");
 }
 

@@ -20,6 +20,7 @@ import {
   backoffDelay,
   type Guard,
   type HttpClient,
+  pauseFor,
   type Random,
 } from "../../net/index.js";
 import type { SwarmRegistry } from "../registry/registry.js";
@@ -172,7 +173,7 @@ export class StreamCopier {
       if (stream.ended) return;
       stream.failures += 1;
       if (!stop.aborted)
-        await this.#pause(stop, backoffDelay(RECONNECT, stream.failures, this.#parts.random));
+        await pauseFor(this.#parts.clock, backoffDelay(RECONNECT, stream.failures, this.#parts.random), stop);
     }
   }
 
@@ -225,18 +226,6 @@ export class StreamCopier {
       }
     }
     return "ended";
-  }
-
-  #pause(stop: AbortSignal, ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (): void => {
-        cancel();
-        stop.removeEventListener("abort", end);
-        resolve();
-      };
-      const cancel = this.#parts.clock.after(ms, end);
-      stop.addEventListener("abort", end, { once: true });
-    });
   }
 }
 

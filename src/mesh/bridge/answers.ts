@@ -1,7 +1,7 @@
 /** The way back of decisions G2: the finish message of a task goes to the peer whose message it answers, once. */
-import { type Clock, RowConflictError, type Store } from "../../engine/ports.js";
+import { RowConflictError, type Store } from "../../engine/ports.js";
 import { type Outcome, outcomeOf, type Runtime } from "../../engine/runtime/index.js";
-import { backoffDelay } from "../../net/index.js";
+import { backoffDelay, pauseFor } from "../../net/index.js";
 import { cutTo } from "../message/check.js";
 import { LIMITS } from "../message/types.js";
 import type { MeshNode } from "../node.js";
@@ -51,7 +51,7 @@ export class Answers {
         if (signal.aborted) return;
         const text = `the answer to ${message.messageId} cannot be sent yet`;
         if (failures === 1) report({ code: "mesh_bridge_failed", message: text, cause });
-        await rest(clock, backoffDelay(PAUSES, failures, random), signal);
+        await pauseFor(clock, backoffDelay(PAUSES, failures, random), signal);
       }
     }
   }
@@ -102,16 +102,4 @@ function fitting(text: string): string {
   const sound = text.replaceAll(/\p{Surrogate}/gu, "\u{FFFD}");
   const limit = LIMITS.contentCharacters;
   return cutTo(sound, limit) === sound ? sound : `${cutTo(sound, limit - CUT.length)}${CUT}`;
-}
-
-function rest(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      cancel();
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const cancel = clock.after(ms, done);
-    signal.addEventListener("abort", done, { once: true });
-  });
 }

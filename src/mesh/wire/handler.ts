@@ -2,6 +2,7 @@
  * ASP: Required Endpoints. The four routes as a function from a request to an answer: what carries them (our own
  * listener, a test, another framework) is not its business.
  */
+import { isDeeperThan } from "../../mail/depth.js";
 import { type Refusal, refuse, WIRE_STATUS } from "../errors.js";
 import { RateLimiter, type Standing } from "../limits.js";
 import { tookMastership } from "../membership/lifecycle.js";
@@ -164,19 +165,12 @@ function parseBody({ body }: MeshRequest): { readonly value: unknown } | { reado
   if (body.length > LIMITS.bodyBytes) return { refusal: TOO_LARGE };
   try {
     const value: unknown = JSON.parse(decoder.decode(body));
-    if (depthOf(value) > LIMITS.jsonDepth)
+    if (isDeeperThan(LIMITS.jsonDepth, value))
       return refuse("INVALID_FORMAT", "invalid_format", "the JSON is too deep");
     return { value };
   } catch {
     return refuse("INVALID_FORMAT", "invalid_format", "the body is not JSON in UTF-8");
   }
-}
-
-function depthOf(value: unknown, depth = 1): number {
-  if (typeof value !== "object" || value === null || depth > LIMITS.jsonDepth) return depth;
-  let deepest = depth;
-  for (const part of Object.values(value)) deepest = Math.max(deepest, depthOf(part, depth + 1));
-  return deepest;
 }
 
 const JSON_HEADERS = { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" };
