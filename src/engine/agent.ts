@@ -137,8 +137,10 @@ export interface ActionContext {
   readonly agent: string;
   readonly task: TaskFacts;
   readonly instance: InstanceId;
-  /** The same on every attempt: hand it to the other side as an idempotency key. */
+  /** The call's id in the journal. Agents choose it, so it is not unique. */
   readonly callId: string;
+  /** Unique per task, turn and call, and the same on every attempt: hand it to the other side. */
+  readonly idempotencyKey: string;
   /** 1, or more when an idempotent action is run again after a crash. */
   readonly attempt: number;
   readonly params: Readonly<Record<string, unknown>>;
@@ -160,7 +162,7 @@ export interface Action {
   check(args: Readonly<Record<string, unknown>>): ArgumentCheck | Promise<ArgumentCheck>;
   /** A string is the result as it is; anything else is shown as JSON. A throw is a failed result. */
   run(args: unknown, context: ActionContext): unknown;
-  /** May be run again with the same `callId` when the process died in the middle (law 3). */
+  /** May be run again with the same `idempotencyKey` when the process died in the middle (law 3). */
   readonly idempotent: boolean;
   /** Milliseconds; the runtime's default applies when absent. */
   readonly timeLimit?: number;

@@ -12,21 +12,30 @@ export interface OutgoingMail {
   readonly hops: number;
 }
 
+/** What became of mail: the other side has taken it over, or it is certain that it never will. */
 export type Carriage =
-  | { readonly accepted: true; readonly contributors?: readonly string[] }
-  | { readonly accepted: false; readonly reason: string };
+  | { readonly ok: true; readonly contributors?: readonly string[] }
+  | { readonly ok: false; readonly reason: string };
 
+/**
+ * A carrier gives rows for its outbox, and hears from the outbox what became of them. It tells the task with the command
+ * `carried`, in one commit with the rows that settle the matter on its side (see `settleMail`). No mail is handed over
+ * again because a process ended: the rows are taken up instead.
+ */
 export interface Carrier {
   /** Whether mail to this swarm is this carrier's business. A name that two carriers own is a configuration error. */
   owns(swarm: string): boolean;
   /**
-   * Resolves when the other side has taken the message over or it is certain that it never will. After a crash the
-   * same message is handed over again: the carrier recognises it by its id.
+   * Rows that become durable together with the message, so that it is on its way whatever happens next; or what becomes
+   * of it, where that is known at once. None of the rows may be refused, and the same mail gives the same rows: where
+   * they are there already, they change nothing. A throw counts as a refusal with its message.
    */
-  send(mail: OutgoingMail): Promise<Carriage>;
+  rows(mail: OutgoingMail): readonly RowWrite[] | Carriage;
+  /** This mail is durable, and so are its rows: it may leave. */
+  wake?(mails: readonly OutgoingMail[]): void;
   /**
-   * Rows that become durable together with the message itself, so that it is on its way whatever happens next, even
-   * if the task has ended by then. `send` follows after the commit.
+   * A task was read from the store that does not know what became of this mail. Nothing if the carrier has never heard of
+   * it: then its rows are committed now.
    */
-  rows?(mail: OutgoingMail): readonly RowWrite[];
+  find?(mail: OutgoingMail): Promise<Carriage | "waiting" | undefined>;
 }

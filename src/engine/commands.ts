@@ -96,8 +96,13 @@ export type Command =
   | FinishAction
   | { readonly type: "restart_action"; readonly agent: string; readonly callId: string }
   | { readonly type: "recover"; readonly agent: string; readonly took: readonly number[] }
+  /** The process is being closed while this turn is under way. */
+  | { readonly type: "park"; readonly agent: string; readonly took: readonly number[] }
   | { readonly type: "cancel"; readonly by: string }
-  | { readonly type: "time_limit" }
+  /** The runtime cannot go on with the task. */
+  | { readonly type: "fail"; readonly code: string; readonly reason: string }
+  /** The time is up that the task had until this deadline; it may have another one by now. */
+  | { readonly type: "time_limit"; readonly deadline?: number }
   | { readonly type: "lend"; readonly agent: string }
   | {
       readonly type: "release";
@@ -176,10 +181,4 @@ export type Decision =
   | { readonly ok: true; readonly state: TaskState; readonly entries: readonly Entry[] }
   | { readonly ok: false; readonly refusal: Refusal };
 
-/** Everything a decision needs from the world: the time, and as many new ids as it asks for. */
-export interface Moment {
-  readonly at: number;
-  /** `at` in the form of RFC 3339. */
-  readonly timestamp: string;
-  id(): string;
-}
+export type { Moment } from "../journal/aggregate.js";

@@ -255,6 +255,26 @@ describe("mail to other swarms", () => {
     expect(task.state.outstanding).toEqual([]);
   });
 
+  it.each([false, true])(
+    "a person's message that cannot be delivered fails the task, also one that stands still: %s",
+    (held) => {
+      const task = new TestTask(reaching());
+      task.do({ ...task.postCommand("hello"), to: [], remote: ["north"] });
+      const id = task.state.outbound[0]?.message.id ?? "";
+      const took = [task.head("boss")];
+      const hold = {
+        type: "hold_turn",
+        agent: "boss",
+        took,
+        reason: "credentials",
+        message: "no key",
+      } as const;
+      if (held) task.do(hold);
+      task.do({ type: "carried", messageId: id, swarm: "north", ok: false, reason: "nobody home" });
+      expect(task.entries.filter((entry) => entry.t === "failed")).toMatchObject([{ code: "undeliverable" }]);
+    },
+  );
+
   it("an answer from the other swarm ends the wait, also under an id of its own", () => {
     const task = new TestTask(reaching());
     task.turn("boss", ask("x@north", "hello"), wait());

@@ -24,6 +24,8 @@ import {
   cancel,
   complete,
   dropPendingCalls,
+  fail,
+  giveUp,
   hold,
   leaveNoCallOpen,
   noteDefinition,
@@ -141,6 +143,13 @@ function carryOutCommand(draft: Draft, command: Command): Refusal | undefined {
       }
       return undefined;
     }
+    case "park":
+      if (takenMails(state, command.agent, command.took) === undefined) return staleTurn(command.agent);
+      draft.emit({ t: "parked", at: draft.at, agent: command.agent });
+      return undefined;
+    case "fail":
+      if (state.status === "running") giveUp(draft, command.code, command.reason);
+      return undefined;
     case "cancel":
       if (hasEnded(state)) {
         return { code: "already_ended", message: `task '${state.taskId}' is already ${state.status}` };
@@ -148,6 +157,7 @@ function carryOutCommand(draft: Draft, command: Command): Refusal | undefined {
       cancel(draft, command.by);
       return undefined;
     case "time_limit":
+      if (command.deadline !== undefined && command.deadline !== state.deadline) return undefined;
       if (state.status === "running") timeOut(draft);
       return undefined;
     case "lend":
@@ -368,7 +378,13 @@ function carried(draft: Draft, command: Extract<Command, { type: "carried" }>): 
   const request = out.message.msg_type === "request" ? out.message.message : undefined;
   if (sender.address_type === "agent") {
     draft.tell(sender, text, request?.request_id, request?.recipient.address);
-  } else if (sender.address_type !== "system") draft.trouble ??= { code: "undeliverable", reason: text.body };
+  } else if (sender.address_type !== "system") undeliverable(draft, text.body);
+}
+
+/** A person's mail reaches nobody. A task that stands still fails, too: it would wait for the answer when it goes on. */
+function undeliverable(draft: Draft, reason: string): void {
+  if (draft.state.status === "paused") fail(draft, "undeliverable", reason);
+  else draft.trouble ??= { code: "undeliverable", reason };
 }
 
 function manualStep(draft: Draft, command: Extract<Command, { type: "manual_step" }>): Refusal | undefined {

@@ -16,7 +16,17 @@ export interface AgentDefinition {
   readonly actions: readonly string[];
   readonly excludeTools: readonly string[];
   /** `remote` agents are a durable mailbox served from outside (decisions B18). */
-  readonly mind: { readonly kind: "local"; readonly run: AgentFunction } | { readonly kind: "remote" };
+  readonly mind: LocalMind | { readonly kind: "remote" };
+}
+
+export interface LocalMind {
+  readonly kind: "local";
+  readonly run: AgentFunction;
+  /**
+   * `false`: its turns start on durable mail only. Otherwise one may run for mail that a crash then takes back, so what
+   * must happen once belongs in an action.
+   */
+  readonly speculate?: boolean;
 }
 
 export interface SwarmDefinition {

@@ -12,6 +12,9 @@ import type { TurnError } from "./state.js";
 
 export const JOURNAL_VERSION = 1;
 
+/** Code of the failure of a task whose time is up. */
+export const TASK_TIMEOUT = "task_timeout";
+
 /** Milliseconds since the epoch, as handed in with the command. */
 type At = { readonly at: number };
 
@@ -162,6 +165,9 @@ export type Idle = At & { readonly t: "idle" };
 /** A turn that was under way when the process died is about to be started again. */
 export type Recovered = At & { readonly t: "recovered"; readonly agent: string };
 
+/** A turn was under way when the process was closed in order: the next one starts it again, which is no recovery. */
+export type Parked = At & { readonly t: "parked"; readonly agent: string };
+
 /** A message was lent to the process that serves a remote agent. */
 export type Lent = At & {
   readonly t: "lent";
@@ -222,6 +228,7 @@ export type Entry =
   | StepLimit
   | Idle
   | Recovered
+  | Parked
   | Lent
   | Released
   | Carried

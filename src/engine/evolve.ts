@@ -8,7 +8,14 @@ import { isInterswarmAddress } from "../mail/address.js";
 import type { MAILMessage } from "../mail/message.js";
 import { tierOf } from "../mail/priority.js";
 import { SYSTEM_SUBJECTS } from "../mail/subjects.js";
-import { type Entry, JOURNAL_VERSION, type Opened, type Sent, type TurnTaken } from "./entries.js";
+import {
+  type Entry,
+  JOURNAL_VERSION,
+  type Opened,
+  type Sent,
+  TASK_TIMEOUT,
+  type TurnTaken,
+} from "./entries.js";
 import { noteAccepted, trackPeers, trackRequests } from "./requests.js";
 import {
   type AgentState,
@@ -49,11 +56,13 @@ export function open(entry: Opened): TaskState {
     deadline: task.deadline,
     number: 1,
     status: "running",
+    stoppedAt: 0,
     ending: undefined,
     error: undefined,
     maxSteps: task.maxSteps,
     steps: 0,
     stepped: new Set(),
+    taken: new Set(),
     lastTurn: undefined,
     idleTold: false,
     recent: [],
@@ -81,7 +90,7 @@ export function evolve(state: TaskState, entry: Entry): void {
       return turn(state, entry);
     case "turn_failed": {
       const agent = agentOf(state, entry.agent);
-      const took = take(agent, entry.took);
+      const took = take(state, agent, entry.took);
       for (const mail of took) countStep(state, mail);
       rememberMail(agent, took, state.number);
       return;
@@ -96,11 +105,12 @@ export function evolve(state: TaskState, entry: Entry): void {
       const { turn } = agentOf(state, entry.agent);
       if (turn === undefined) return;
       if (turn.running !== undefined) {
-        turn.running = { call: turn.running.call, attempt: entry.attempt };
+        turn.running = { ...turn.running, attempt: entry.attempt };
         return;
       }
       const call = turn.pending.shift();
-      if (call !== undefined) turn.running = { call, attempt: entry.attempt };
+      if (call === undefined) return;
+      turn.running = { call, index: turn.calls.indexOf(call.id), attempt: entry.attempt };
       return;
     }
     case "action_finished": {
@@ -126,15 +136,19 @@ export function evolve(state: TaskState, entry: Entry): void {
       return;
     case "failed":
       end(state, "failed", entry.message);
+      if (entry.code === TASK_TIMEOUT) state.stoppedAt = state.number;
       state.error = { code: entry.code, message: entry.reason };
       return;
     case "cancelled":
       end(state, "cancelled", entry.message);
+      state.stoppedAt = state.number;
       state.outbound = [];
       for (const agent of state.agents.values()) {
         agent.mailbox = [];
+        agent.others = 0;
         agent.lent = undefined;
       }
+      state.taken.clear();
       return;
     case "resumed":
       return resume(state, entry);
@@ -144,8 +158,14 @@ export function evolve(state: TaskState, entry: Entry): void {
     case "idle":
       state.idleTold = true;
       return;
-    case "recovered":
-      agentOf(state, entry.agent).recoveries++;
+    case "recovered": {
+      const agent = agentOf(state, entry.agent);
+      if (agent.parked) agent.parked = false;
+      else agent.recoveries++;
+      return;
+    }
+    case "parked":
+      agentOf(state, entry.agent).parked = true;
       return;
     case "lent": {
       const agent = agentOf(state, entry.agent);
@@ -212,6 +232,7 @@ function sent(state: TaskState, entry: Sent): void {
   const tier = tierOf(message);
   for (const name of entry.to) {
     const agent = agentOf(state, name);
+    if (!isPerson(sender)) agent.others++;
     enqueue(agent.mailbox, { number, message, tier, order: number, manual: entry.manual });
     if (isError(message)) agent.errors++;
     if (message.msg_type === "interrupt" && agent.turn !== undefined) agent.turn.interrupted = true;
@@ -248,7 +269,7 @@ function isError(message: MAILMessage): boolean {
 
 function turn(state: TaskState, entry: TurnTaken): void {
   const agent = agentOf(state, entry.agent);
-  const took = take(agent, entry.took);
+  const took = take(state, agent, entry.took);
   for (const mail of took) countStep(state, mail);
   rememberMail(agent, took, state.number);
   const { text, reasoning, calls, memo } = entry;
@@ -272,6 +293,8 @@ function turn(state: TaskState, entry: TurnTaken): void {
   const isAwait = (call: { name: string }) => call.name === "await_message";
   const pending = now.some(isAwait) ? [...now.filter((call) => !isAwait(call)), ...now.filter(isAwait)] : now;
   agent.turn = {
+    number: state.number,
+    calls: calls.map((call) => call.id),
     took,
     pending,
     running: undefined,
@@ -284,7 +307,7 @@ function turn(state: TaskState, entry: TurnTaken): void {
 }
 
 /** Takes messages out of the mailbox; this is what makes them consumed. */
-function take(agent: AgentState, numbers: readonly number[]): Mail[] {
+function take(state: TaskState, agent: AgentState, numbers: readonly number[]): Mail[] {
   const took: Mail[] = [];
   if (numbers.length === 1 && agent.mailbox[0]?.number === numbers[0]) {
     const head = agent.mailbox.shift();
@@ -299,9 +322,12 @@ function take(agent: AgentState, numbers: readonly number[]): Mail[] {
   }
   agent.lent = undefined;
   agent.recoveries = 0;
+  agent.parked = false;
   agent.ownTurns++;
-  for (const { message } of took) {
+  for (const { message, number } of took) {
     const sender = senderOf(message);
+    if (!isPerson(sender)) agent.others--;
+    else if (message.msg_type !== "request") state.taken.add(number);
     // What breaks a row of errors is that the agent got to something else, not that something else waits for it:
     // errors go before the mail of agents, so it may wait for ever.
     if (!isError(message)) agent.errors = 0;
@@ -387,11 +413,12 @@ function resume(state: TaskState, entry: Extract<Entry, { t: "resumed" }>): void
   state.stepped.clear();
   state.idleTold = false;
   state.recent = [];
+  if (state.taken.size > 0) forgetTaken(state);
   for (const agent of state.agents.values()) {
     agent.errors = 0;
     agent.recoveries = 0;
-    if (agent.mailbox.some(isOfLastRound)) dropLastRound(agent);
-    if (agent.mailbox.every((mail) => isFromPerson(mail.message))) continue;
+    if (agent.others > 0 && agent.mailbox.some(isOfLastRound)) dropLastRound(agent);
+    if (agent.others === 0) continue;
     const waiting = agent.mailbox;
     agent.mailbox = [];
     for (const mail of waiting) {
@@ -404,9 +431,17 @@ function resume(state: TaskState, entry: Extract<Entry, { t: "resumed" }>): void
   }
 }
 
+/** Of messages that wait nowhere nobody will ask any more. */
+function forgetTaken(state: TaskState): void {
+  const waiting = new Set<number>();
+  for (const { mailbox } of state.agents.values()) for (const { number } of mailbox) waiting.add(number);
+  for (const number of state.taken) if (!waiting.has(number)) state.taken.delete(number);
+}
+
 function dropLastRound(agent: AgentState): void {
   const { lent } = agent;
   agent.mailbox = agent.mailbox.filter((mail) => !isOfLastRound(mail));
+  agent.others = agent.mailbox.filter((mail) => !isFromPerson(mail.message)).length;
   // Nothing else could be lent as long as this counted as being in somebody's hands.
   if (agent.mailbox.every(({ number }) => number !== lent?.number)) agent.lent = undefined;
 }

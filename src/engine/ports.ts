@@ -1,76 +1,63 @@
 /**
- * What the engine asks of the world. Rooms outside implement these; the engine imports none of them.
- *
- * Terms
- * - journal: the append-only, densely numbered list of entries of one task (numbers start at 1).
- * - append: the entries that one decision adds; it is stored as one row.
- * - batch: appends and rows that become durable together or not at all.
- * - position: the place of an append in the one global commit order.
+ * What the engine asks of the world, on top of the journal's own ports. Modules outside implement these; the engine
+ * imports none of them.
  */
+import type {
+  Batch,
+  Committed,
+  JournalKey,
+  JournalRow,
+  RowWrite,
+  Snapshot,
+  SnapshotPart,
+  StoredJournal,
+} from "../journal/ports.js";
+import type { Writer } from "../journal/writer.js";
+
+export type { WriterHealth } from "../journal/writer.js";
+
 import type { KeyValueMemory } from "./memory.js";
 
-/** Names a journal. For a task this is its internal key, a UUIDv7. */
-export type JournalKey = string;
-
-export interface Append {
-  readonly journal: JournalKey;
-  /** The journal's last number as the writer knows it (0 for a journal that does not exist yet). */
-  readonly expected: number;
-  /** How many entries `data` holds; they get the numbers expected+1 … expected+count. */
-  readonly count: number;
-  /** The entries as the text of a JSON array. Serialised once, by the writer. */
-  readonly data: string;
-}
-
-/**
- * A change to a table that some room owns. The room declares the shape of its writes, the store knows how to
- * carry each `kind` out; a kind that the store does not know rejects the batch.
- */
-export interface RowWrite {
-  readonly kind: string;
-}
-
-export interface Batch {
-  readonly appends: readonly Append[];
-  readonly rows?: readonly RowWrite[];
-}
-
-export interface Committed {
-  /** Position of the batch's last append (of the newest append in the store if the batch had none). */
-  readonly position: number;
-}
-
-export interface JournalRow {
-  readonly journal: JournalKey;
-  readonly first: number;
-  readonly last: number;
-  readonly position: number;
-  readonly data: string;
-}
-
-export interface Snapshot {
-  /** The journal number up to which the snapshot has seen everything. */
-  readonly number: number;
-  readonly data: string;
-}
+export {
+  type Append,
+  type Batch,
+  type Bus,
+  type Clock,
+  type Committed,
+  type Ids,
+  type JournalKey,
+  type JournalRow,
+  type Loop,
+  RowConflictError,
+  type RowWrite,
+  type Snapshot,
+  type SnapshotPart,
+  StaleAppendError,
+  type StoredJournal,
+} from "../journal/ports.js";
 
 export interface Store {
+  /** The one way to the disk; the kernel hands its units to it. */
+  readonly writer: Writer;
   /**
    * Makes a batch durable, all or nothing. Batches that arrive together may share one transaction, but a
    * batch that is refused takes no other with it. Batches take effect in the order of the calls.
+   *
+   * A `post` (the default) is refused at once when there is no room or the store cannot be written for the moment; a
+   * `result` says what is known already, and waits.
    * @throws StaleAppendError when an append's expected number is not the journal's last number.
    * @throws RowConflictError when a conditional row write does not hold.
+   * @throws StoreBusyError, StoreFailedError, StoreClosedError
    */
-  commit(batch: Batch): Promise<Committed>;
-  /**
-   * Whether a batch of so many appends and rows, with so many characters, would be refused now because too much waits.
-   * For those who would have to undo something if it were.
-   */
-  isFull?(writes: number, characters: number): boolean;
+  commit(batch: Batch, kind?: "post" | "result"): Promise<Committed>;
   /** Rows of one journal in order, beginning with the row that contains number `after` + 1. */
   read(journal: JournalKey, options?: { after?: number; limit?: number }): Promise<JournalRow[]>;
+  /** Snapshot and the rows behind it, of many journals at once; what is missing has no rows. In the order asked for. */
+  readMany(journals: readonly JournalKey[]): Promise<readonly StoredJournal[]>;
   /** Rows of all journals in commit order after a position; nothing is ever inserted before what was returned. */
   readAll(afterPosition: number, limit: number): Promise<JournalRow[]>;
+  /** Every row up to this position can be read; later ones may follow. */
+  position(): Promise<number>;
   /** 0 for a journal that does not exist. */
   lastNumber(journal: JournalKey): Promise<number>;
   readSnapshot(journal: JournalKey): Promise<Snapshot | undefined>;
@@ -104,6 +91,10 @@ export interface TaskRow {
   readonly title?: string;
   readonly createdAt: number;
   readonly updatedAt: number;
+  /** An agent waits for something that it needs (the task is paused for that); recovery tries such tasks again. */
+  readonly held?: boolean;
+  /** The task does not run, but an action of it is under way: recovery takes it up. */
+  readonly openWork?: boolean;
 }
 
 /** Inserts a task's row, or updates its status, `updatedAt` and, where the row has one, its title. */
@@ -112,18 +103,28 @@ export interface TaskPut extends RowWrite {
   readonly row: TaskRow;
 }
 
-/** Replaces the journal's snapshot. Written out of band, never on the way of a message. */
+/**
+ * Replaces the journal's snapshot, unless that is newer. Written out of band, never on the way of a message.
+ */
 export interface SnapshotPut extends RowWrite {
   readonly kind: "snapshot.put";
   readonly journal: JournalKey;
   readonly number: number;
-  readonly data: string;
+  /** Parts that are new or have changed. */
+  readonly parts: readonly SnapshotPart[];
+  /** Names of parts that stay as they are; every other part is removed. */
+  readonly kept: readonly string[];
 }
 
-/** Removes a task: its row, journal and snapshot. Its task id is unused again. */
+/**
+ * Removes a task: its row, journal and snapshot. Its task id is unused again. Refused while the task runs or
+ * something of it is under way, and when its journal has moved past `expected`.
+ */
 export interface TaskRemove extends RowWrite {
   readonly kind: "task.remove";
   readonly key: JournalKey;
+  /** The journal's last number as the caller knows it. */
+  readonly expected: number;
 }
 
 export type EngineRowWrite = TaskPut | SnapshotPut | TaskRemove;
@@ -148,61 +149,17 @@ export interface TaskIndex {
   inOrder(options: { instance?: InstanceId; after?: JournalKey; limit: number }): Promise<TaskRow[]>;
   /** Tasks of one status in order of their key, for recovery. */
   withStatus(status: TaskStatus, afterKey: JournalKey | undefined, limit: number): Promise<TaskRow[]>;
+  /** Tasks that a starting process has to look at although they do not run (`held`, `openWork`), by key. */
+  withWork(kind: "held" | "openWork", afterKey: JournalKey | undefined, limit: number): Promise<TaskRow[]>;
   /**
-   * Finished tasks (completed, failed, cancelled) that retention may remove: oldest first. Either limit is reason
-   * enough to remove a task; where none is given there is nothing to remove.
+   * Finished tasks (completed, failed, cancelled) that retention may remove: oldest first, after a row that was
+   * returned before. Either limit is reason enough to remove a task; where none is given there is nothing to remove.
    */
-  finished(options: { updatedBefore?: number; beyondNewest?: number; limit: number }): Promise<TaskRow[]>;
+  finished(options: {
+    updatedBefore?: number;
+    beyondNewest?: number;
+    limit: number;
+    after?: Pick<TaskRow, "updatedAt" | "key">;
+  }): Promise<TaskRow[]>;
   counts(instance?: InstanceId): Promise<Record<TaskStatus, number>>;
-}
-
-/** Carries wake-ups and live news between those who write and those who watch. Never the only copy of anything. */
-export interface Bus {
-  publish(channel: string, note: unknown): void;
-  /** Handlers are called in order of publication; one that throws disturbs nobody else. */
-  subscribe(channel: string, handler: (note: unknown) => void): () => void;
-  close(): Promise<void>;
-}
-
-export interface Clock {
-  /** Milliseconds since the epoch. */
-  now(): number;
-  /** Calls back once after `ms`; the returned function cancels it. Never keeps the process alive. */
-  after(ms: number, callback: () => void): () => void;
-}
-
-/** Where new ids come from; a simulation hands in a seeded one. */
-export interface Ids {
-  /** A random UUID, for everything that goes on the wire. */
-  uuid(): string;
-  /** A time-ordered UUID, for keys that are indexed. */
-  ordered(): string;
-}
-
-/** Another writer was first. The caller's picture of the journal is out of date and must be read again. */
-export class StaleAppendError extends Error {
-  override readonly name = "StaleAppendError";
-  readonly code = "stale_append";
-  readonly journal: JournalKey;
-  readonly expected: number;
-  readonly actual: number;
-  constructor(journal: JournalKey, expected: number, actual: number) {
-    super(`journal ${journal} is at ${actual}, not at ${expected}: it was written by someone else`);
-    this.journal = journal;
-    this.expected = expected;
-    this.actual = actual;
-  }
-}
-
-/** A row write came with a condition that does not hold (a name that is taken, a counter that is used up). */
-export class RowConflictError extends Error {
-  override readonly name = "RowConflictError";
-  readonly code = "row_conflict";
-  readonly kind: string;
-  readonly reason: string;
-  constructor(kind: string, reason: string) {
-    super(`${kind} refused: ${reason}`);
-    this.kind = kind;
-    this.reason = reason;
-  }
 }

@@ -30,21 +30,27 @@ export interface TurnError {
 
 /** An agent's turn after its answer, while calls are still to be carried out. */
 export interface OngoingTurn {
+  /** Journal number of the answer. Together with the index of a call it names the call for good. */
+  readonly number: number;
   readonly took: readonly Mail[];
   /** Calls without a result, in the order in which they are carried out. */
   pending: AgentToolCall[];
   /** The action under way: always the call before `pending`. */
-  running: { readonly call: AgentToolCall; readonly attempt: number } | undefined;
+  running: { readonly call: AgentToolCall; readonly index: number; readonly attempt: number } | undefined;
   acted: boolean;
   awaits: boolean;
   /** Its `help` text is on the way and will wake the agent. */
   helped: boolean;
   interrupted: boolean;
   readonly errors: TurnError[];
+  /** Ids of the answer's calls, in their order. */
+  readonly calls: readonly string[];
 }
 
 export interface AgentState {
   mailbox: Mail[];
+  /** How many of them nobody wrote who is a person. */
+  others: number;
   history: HistoryItem[];
   turn: OngoingTurn | undefined;
   /** Breakpoint calls that wait for a person. */
@@ -54,6 +60,8 @@ export interface AgentState {
   lendings: number;
   /** Recoveries of the turn under way since the agent last got anywhere. */
   recoveries: number;
+  /** Its turn was under way when the last process was closed in order: starting it again is no recovery. */
+  parked: boolean;
   /** System error messages in a row. */
   errors: number;
   /** Turns in a row that nobody but the system's notices caused: the agent keeps itself busy. */
@@ -111,6 +119,8 @@ export interface TaskState {
   /** The journal's last number. */
   number: number;
   status: TaskStatus;
+  /** Number of the last cancellation or time-out: no effect that was ordered before it begins after it. */
+  stoppedAt: number;
   /** What ended or paused the task last: the message that its waiters get, and the error if it failed. */
   ending: Ending | undefined;
   error: { readonly code: string; readonly message: string } | undefined;
@@ -120,6 +130,8 @@ export interface TaskState {
   steps: number;
   /** Ids of messages to several agents that were counted as a step already. */
   stepped: Set<string>;
+  /** Numbers of messages from people to several agents that one of them has taken and others still have. */
+  taken: Set<number>;
   /** Number of the notice that the step limit is reached: only the entrypoint's turn with it remains. */
   lastTurn: number | undefined;
   idleTold: boolean;
@@ -144,12 +156,14 @@ export interface TaskState {
 export function newAgentState(): AgentState {
   return {
     mailbox: [],
+    others: 0,
     history: [],
     turn: undefined,
     open: [],
     lent: undefined,
     lendings: 0,
     recoveries: 0,
+    parked: false,
     errors: 0,
     ownTurns: 0,
     onBehalfOf: undefined,
@@ -200,13 +214,9 @@ export function isPerson({ address_type }: MAILAddress): boolean {
   return address_type === "user" || address_type === "admin";
 }
 
-/** Whether any agent has taken the message; of one to many, others may still have it in their mailboxes. */
-export function wasTaken(state: TaskState, messageId: string): boolean {
-  if (state.stepped.has(messageId)) return true;
-  for (const { history } of state.agents.values()) {
-    if (history.some((item) => item.kind === "message" && item.message.id === messageId)) return true;
-  }
-  return false;
+/** Whether any agent has taken a message that waits in this mailbox; of one to many, others may still have it. */
+export function wasTaken(state: TaskState, { number }: Mail): boolean {
+  return state.taken.has(number);
 }
 
 /**

@@ -237,3 +237,13 @@ describe("the time limit of a task", () => {
     expect(task.state.status).toBe("paused");
   });
 });
+
+describe("a task that cannot go on", () => {
+  it("ends, whoever waits in it", () => {
+    const task = new TestTask(office());
+    task.post("and this?");
+    task.do({ type: "fail", code: "too_large", reason: "it is too large" });
+    expect(task.state.status).toBe("failed");
+    expect(task.waiting("boss")).toEqual([]);
+  });
+});

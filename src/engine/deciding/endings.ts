@@ -3,13 +3,10 @@ import { normaliseBreakpointCall } from "../../mail/calls.js";
 import type { MAILMessage } from "../../mail/message.js";
 import { SYSTEM_SUBJECTS } from "../../mail/subjects.js";
 import type { HoldReason } from "../agent.js";
-import type { Completed } from "../entries.js";
+import { type Completed, TASK_TIMEOUT } from "../entries.js";
 import { isFromPerson, type TaskState, wasTaken } from "../state.js";
 import type { Draft } from "./draft.js";
 import { tellOtherSwarms } from "./interswarm.js";
-
-/** Code of the failure of a task whose time is up. */
-export const TASK_TIMEOUT = "task_timeout";
 
 export function complete(draft: Draft, message: MAILMessage, call: Completed["call"]): void {
   draft.emit({ t: "completed", at: draft.at, message, ...(call !== undefined && { call }) });
@@ -35,23 +32,31 @@ export function cancel(draft: Draft, by: string): void {
   draft.emit({ t: "cancelled", at: draft.at, by, message });
   tellOtherSwarms(draft, message, SYSTEM_SUBJECTS.taskCancelled);
   leaveNoCallOpen(draft, "not answered: the task was cancelled");
+  dropAllPendingCalls(draft, "not carried out: the task was cancelled");
+}
+
+/** Nothing more is started of the turns that are under way. */
+function dropAllPendingCalls(draft: Draft, content: string): void {
   for (const [name, agent] of draft.state.agents) {
-    dropPendingCalls(draft, name, agent.turn?.pending ?? [], "not carried out: the task was cancelled");
+    dropPendingCalls(draft, name, agent.turn?.pending ?? [], content);
   }
 }
 
-/**
- * The task's time is up. What people wrote and nobody has answered by now fails with it: were it left waiting, the
- * task would go on with it at once, and never end while an agent hangs.
- */
 export function timeOut(draft: Draft): void {
-  const code = TASK_TIMEOUT;
-  const reason = "the task did not end within its time limit";
+  giveUp(draft, TASK_TIMEOUT, "the task did not end within its time limit");
+}
+
+/**
+ * Ends the task and everything in it. What people wrote and nobody has answered by now fails with it: were it left
+ * waiting, the task would go on with it at once, and never end.
+ */
+export function giveUp(draft: Draft, code: string, reason: string): void {
   for (const [agent, { mailbox }] of draft.state.agents) {
     const took = mailbox.filter((mail) => isFromPerson(mail.message)).map((mail) => mail.number);
     if (took.length > 0) draft.emit({ t: "turn_failed", at: draft.at, agent, took, code, message: reason });
   }
   fail(draft, code, reason);
+  dropAllPendingCalls(draft, `not carried out: ${reason}`);
 }
 
 /** Stops the task until a person has answered the breakpoint calls of this agent. */
@@ -123,8 +128,8 @@ function goOnIfSomeoneWaits(draft: Draft): void {
 
 function personWaits(state: TaskState): boolean {
   for (const agent of state.agents.values()) {
-    if (agent.mailbox.some(({ message }) => isFromPerson(message) && !wasTaken(state, message.id)))
-      return true;
+    if (agent.mailbox.length === agent.others) continue;
+    if (agent.mailbox.some((mail) => isFromPerson(mail.message) && !wasTaken(state, mail))) return true;
   }
   return false;
 }

@@ -120,7 +120,7 @@ function refuseCall(draft: Draft, agent: string, call: AgentToolCall, error: Tur
 function endTurn(
   draft: Draft,
   rules: AgentRules,
-  turn: Omit<OngoingTurn, "took" | "pending" | "running">,
+  turn: Pick<OngoingTurn, "acted" | "awaits" | "helped" | "interrupted" | "errors">,
 ): void {
   if (draft.state.status === "cancelled") return;
   const agent = agentState(draft, rules.name);

@@ -1,73 +1,128 @@
-/** Mail that leaves the swarm: handed to the carrier that owns the way, after it is durable (decisions I). */
+/** Mail that leaves the swarm: made durable by the carrier that owns the way, which tells later what became of it. */
 import type { MAILMessage } from "../../mail/message.js";
-import type { Carrier, OutgoingMail } from "../carrier.js";
+import type { TaskFacts } from "../agent.js";
+import type { Carriage, Carrier, OutgoingMail } from "../carrier.js";
+import type { Command } from "../commands.js";
 import { hopsTo } from "../deciding/interswarm.js";
-import type { Entry } from "../entries.js";
-import type { RowWrite } from "../ports.js";
-import { describe } from "./actions.js";
-import type { Core } from "./core.js";
-import type { LiveTask } from "./live-task.js";
+import type { Clock, JournalKey, RowWrite, Store } from "../ports.js";
+import type { TaskState } from "../state.js";
+import { RuntimeError } from "./errors.js";
+
+export type Carried = Extract<Command, { type: "carried" }>;
+
+export interface DeliveriesParts {
+  readonly carriers: readonly Carrier[];
+  readonly store: Pick<Store, "commit">;
+  readonly clock: Clock;
+  /** Tells a task what became of its mail. A task that does not wait for it any more ignores it. */
+  readonly tell: (key: JournalKey, carried: Carried) => void;
+  /** False once nothing may be written any more. */
+  readonly isOpen: () => boolean;
+  readonly report: (problem: { code: string; message: string; task?: JournalKey; cause: unknown }) => void;
+}
+
+export interface Prepared {
+  /** To be committed together with the mail. */
+  readonly rows: readonly RowWrite[];
+  /** What is known of it at once: to be applied when the mail is durable. */
+  readonly settled: readonly Carried[];
+  /** To be called when the mail is durable. Does not throw. */
+  wake(): void;
+}
+
+/** How long to wait when the store could not say whether mail is on its way. */
+const AGAIN = 1_000;
 
 export class Deliveries {
-  readonly #core: Core;
+  readonly #parts: DeliveriesParts;
   readonly #carriers: Carrier[];
 
-  constructor(core: Core, carriers: readonly Carrier[]) {
-    this.#core = core;
-    this.#carriers = [...carriers];
+  constructor(parts: DeliveriesParts) {
+    this.#parts = parts;
+    this.#carriers = [...parts.carriers];
   }
 
   addCarrier(carrier: Carrier): void {
     this.#carriers.push(carrier);
   }
 
-  /** Hands over what is on its way and not settled; after a crash, once more under the same id. */
-  takeUp(task: LiveTask): void {
-    for (const { message, swarm } of [...task.state.outbound]) this.carry(task, message.id, swarm);
-  }
-
-  carry(task: LiveTask, messageId: string, swarm: string): void {
-    const mail = task.state.outbound.find((out) => out.message.id === messageId && out.swarm === swarm);
-    if (mail === undefined) return;
-    const done = (ok: boolean, reason?: string, contributors?: readonly string[]) => {
-      this.#core.apply(task, {
-        type: "carried",
-        messageId,
-        swarm,
-        ok,
-        ...(reason !== undefined && { reason }),
-        ...(contributors !== undefined && { contributors }),
-      });
-    };
-    const carrier = this.#ownerOf(swarm);
-    if (carrier === undefined) {
-      done(false, `no connection to a swarm named '${swarm}' is known here`);
-      return;
-    }
-    task.holds++;
-    carrier
-      .send(outgoing(task, mail.message, swarm))
-      .then(
-        (carriage) =>
-          carriage.accepted ? done(true, undefined, carriage.contributors) : done(false, carriage.reason),
-        (error: unknown) => done(false, describe(error)),
-      )
-      .finally(() => {
-        task.holds--;
-        this.#core.settle(task);
-      });
-  }
-
-  /** What carriers want to be durable together with the mail that they will be given. */
-  rowsFor(task: LiveTask, entries: readonly Entry[]): readonly RowWrite[] {
+  /** Asked when the mail is decided. */
+  prepare(mails: readonly OutgoingMail[]): Prepared {
     const rows: RowWrite[] = [];
-    for (const entry of entries) {
-      if (entry.t !== "sent" || entry.remote === undefined) continue;
-      for (const swarm of entry.remote) {
-        rows.push(...(this.#ownerOf(swarm)?.rows?.(outgoing(task, entry.message, swarm)) ?? []));
+    const settled: Carried[] = [];
+    const leaving = new Map<Carrier, OutgoingMail[]>();
+    for (const mail of mails) {
+      const { carrier, given } = this.#ask(mail);
+      if (carrier === undefined || isCarriage(given)) {
+        if (isCarriage(given)) settled.push(carried(mail, given));
+        continue;
       }
+      rows.push(...given);
+      const others = leaving.get(carrier);
+      if (others === undefined) leaving.set(carrier, [mail]);
+      else others.push(mail);
     }
-    return rows;
+    return {
+      rows,
+      settled,
+      wake: () => {
+        for (const [carrier, own] of leaving) this.#wake(carrier, own);
+      },
+    };
+  }
+
+  /**
+   * For a task that was read from the store: what is not on its way goes now, and of what has arrived meanwhile it is
+   * told. Only versions that committed mail and rows apart leave anything to do here.
+   */
+  takeUp(mails: readonly OutgoingMail[]): void {
+    for (const mail of mails) void this.#takeUp(mail);
+  }
+
+  async #takeUp(mail: OutgoingMail): Promise<void> {
+    const { store, clock, tell, isOpen, report } = this.#parts;
+    const { key } = mail.task;
+    try {
+      const carrier = this.#ownerOf(mail.swarm);
+      const found = await carrier?.find?.(mail);
+      if (found === "waiting" || !isOpen()) return;
+      const given = found ?? this.#ask(mail).given;
+      if (isCarriage(given)) return tell(key, carried(mail, given));
+      if (given.length > 0) await store.commit({ appends: [], rows: given }, "result");
+      if (carrier !== undefined) this.#wake(carrier, [mail]);
+    } catch (cause) {
+      if (!isOpen()) return;
+      const message = `mail to swarm '${mail.swarm}' could not be taken up yet`;
+      report({ code: "delivery_late", message, task: key, cause });
+      clock.after(AGAIN, () => isOpen() && void this.#takeUp(mail));
+    }
+  }
+
+  #wake(carrier: Carrier, mails: readonly OutgoingMail[]): void {
+    try {
+      carrier.wake?.(mails);
+    } catch (cause) {
+      const task = mails[0]?.task.key;
+      const message =
+        "a carrier failed when mail was there for it; what it keeps is taken up at the next start";
+      this.#parts.report({ code: "carrier_failed", message, cause, ...(task !== undefined && { task }) });
+    }
+  }
+
+  /** Carriers are other people's code, and a decision waits for what they say: whatever is wrong with it is a refusal. */
+  #ask(mail: OutgoingMail): { carrier?: Carrier; given: readonly RowWrite[] | Carriage } {
+    try {
+      const carrier = this.#ownerOf(mail.swarm);
+      if (carrier === undefined) {
+        const reason = `no connection to a swarm named '${mail.swarm}' is known here`;
+        return { given: { ok: false, reason } };
+      }
+      const given = carrier.rows(mail);
+      if (isCarriage(given) || Symbol.iterator in given) return { carrier, given };
+      throw new Error(`the carrier to swarm '${mail.swarm}' gave neither rows nor an outcome`);
+    } catch (error) {
+      return { given: { ok: false, reason: error instanceof Error ? error.message : String(error) } };
+    }
   }
 
   #ownerOf(swarm: string): Carrier | undefined {
@@ -75,6 +130,45 @@ export class Deliveries {
   }
 }
 
-function outgoing({ state, facts }: LiveTask, message: MAILMessage, swarm: string): OutgoingMail {
-  return { swarm, message, task: facts, instance: state.instance, hops: hopsTo(state, swarm) };
+export function outgoing(
+  state: TaskState,
+  task: TaskFacts,
+  message: MAILMessage,
+  swarm: string,
+): OutgoingMail {
+  return { swarm, message, task, instance: state.instance, hops: hopsTo(state, swarm) };
+}
+
+/**
+ * Tells a task what became of its mail, in one commit with the rows that settle it for the carrier. Where there is no
+ * such task any more, or none is written to, the rows are committed alone: what is known must not be lost, and a task
+ * that is read later asks for it (`find`).
+ */
+export async function settleMail(
+  to: {
+    readonly runtime: {
+      command(key: JournalKey, command: Command, rows: readonly RowWrite[]): Promise<unknown>;
+    };
+    readonly store: Pick<Store, "commit">;
+  },
+  mail: { readonly key: JournalKey; readonly messageId: string; readonly swarm: string },
+  carriage: Carriage,
+  rows: readonly RowWrite[],
+): Promise<void> {
+  const { key, messageId, swarm } = mail;
+  try {
+    await to.runtime.command(key, { type: "carried", messageId, swarm, ...carriage }, rows);
+  } catch (error) {
+    const alone = error instanceof RuntimeError && (error.code === "unknown_task" || error.code === "closed");
+    if (!alone) throw error;
+    if (rows.length > 0) await to.store.commit({ appends: [], rows }, "result");
+  }
+}
+
+function carried({ message, swarm }: OutgoingMail, carriage: Carriage): Carried {
+  return { type: "carried", messageId: message.id, swarm, ...carriage };
+}
+
+function isCarriage(given: readonly RowWrite[] | Carriage): given is Carriage {
+  return "ok" in given;
 }

@@ -13,6 +13,8 @@ export interface AgentEquipment {
 
 export class Equipment {
   readonly #minds = new Map<string, AgentFunction>();
+  readonly #speculating = new Set<string>();
+  #hasRemote = false;
   readonly #actions = new Map<string, Action>();
   readonly #systemActions = new Map<string, Action>();
   readonly #agents = new Map<string, AgentEquipment>();
@@ -20,11 +22,16 @@ export class Equipment {
   /** Replaces everything but the system's own actions. */
   equip(definition: SwarmDefinition): void {
     this.#minds.clear();
+    this.#speculating.clear();
+    this.#hasRemote = definition.agents.some(({ mind }) => mind.kind === "remote");
     this.#actions.clear();
     this.#agents.clear();
     for (const action of definition.actions) this.#actions.set(action.name, action);
     for (const agent of definition.agents) {
-      if (agent.mind.kind === "local") this.#minds.set(agent.name, agent.mind.run);
+      if (agent.mind.kind === "local") {
+        this.#minds.set(agent.name, agent.mind.run);
+        if (agent.mind.speculate !== false) this.#speculating.add(agent.name);
+      }
       this.#agents.set(agent.name, this.#equipmentOf(agent, definition));
     }
   }
@@ -35,6 +42,16 @@ export class Equipment {
 
   mind(agent: string): AgentFunction | undefined {
     return this.#minds.get(agent);
+  }
+
+  /** Whether its turns may start on mail that is not durable yet. */
+  speculates(agent: string): boolean {
+    return this.#speculating.has(agent);
+  }
+
+  /** Whether any agent lives in another process. */
+  get hasRemote(): boolean {
+    return this.#hasRemote;
   }
 
   agent(name: string): AgentEquipment | undefined {

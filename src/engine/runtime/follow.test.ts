@@ -110,11 +110,10 @@ describe("following a task", () => {
     const posted = await world.runtime.post(ULLA, { body: "go", taskId: "t" });
     const watching = upToCompletion(world.runtime.follow(posted.key));
     (await puppets.next("boss")).answer(complete("done"));
-    let commits = 0;
     // The completion is written; the message that comes right behind it is not.
-    world.store.refuse = () => (++commits > 1 ? new Error("disk full") : undefined);
-    await Promise.resolve();
-    await Promise.resolve();
+    world.store.refuse = ({ appends }) =>
+      appends.some(({ data }) => data.includes('"more"')) ? new Error("disk full") : undefined;
+    while (world.store.waiting === 0) await Promise.resolve();
     await expect(world.runtime.post(ULLA, { body: "more", taskId: "t" })).rejects.toThrow();
     world.store.refuse = () => undefined;
     expect(await watching).toEqual(upTo(4));
@@ -133,5 +132,18 @@ describe("following a task", () => {
     await posted.outcome;
     expect(deltas).toMatchObject([{ agent: "boss", delta: "thr" }, { delta: "ee" }]);
     expect(JSON.stringify(world.store.entriesOf(posted.key))).not.toContain('"thr"');
+  });
+
+  it("pieces of an answer that comes when its turn is over are told to nobody", async () => {
+    const { puppets, definition } = puppetOffice();
+    const world = await openWorld(definition);
+    const posted = await world.runtime.post(ULLA, { body: "go" });
+    const deltas: unknown[] = [];
+    world.bus.subscribe(`delta:${posted.key}`, (note) => deltas.push(note));
+    const { turn } = await puppets.next("boss");
+    await world.runtime.cancel(posted.key, "ulla");
+    turn.emitDelta("late");
+    await world.settle();
+    expect(deltas).toEqual([]);
   });
 });

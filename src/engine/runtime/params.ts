@@ -1,6 +1,6 @@
 /** Values for the agents and actions of an instance. Held in memory only: a credential must not be stored. */
 import type { InstanceId } from "../ports.js";
-import { instanceKey } from "./core.js";
+import { instanceKey } from "./task-work.js";
 
 type Values = Readonly<Record<string, unknown>>;
 

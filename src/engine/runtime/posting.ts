@@ -1,5 +1,6 @@
 /** What is put into tasks from outside, and where it then stands. */
 import type { MAILMessage } from "../../mail/message.js";
+import type { Entry } from "../entries.js";
 import type { InstanceId, JournalKey, RowWrite } from "../ports.js";
 import type { PersonMessage } from "./person-message.js";
 import type { Outcome } from "./waiters.js";
@@ -51,10 +52,20 @@ export interface Posted extends PostedAt {
 /** Rows to be committed with something, or what makes them once it is known where that will stand. */
 export type RowsFor = readonly RowWrite[] | ((at: PostedAt) => readonly RowWrite[]);
 
-const NO_ROWS: readonly RowWrite[] = [];
+/** Rows for what stands at a place that is known once it is decided. */
+export function rowsAt(
+  rows: RowsFor | undefined,
+  at: Omit<PostedAt, "number">,
+): ((entries: readonly Entry[], first: number) => readonly RowWrite[]) | undefined {
+  if (rows === undefined) return undefined;
+  return (entries, first) =>
+    typeof rows === "function" ? rows({ ...at, number: numberOf(entries, first, at.messageId) }) : rows;
+}
 
-export function rowsFor(rows: RowsFor | undefined, at: PostedAt): readonly RowWrite[] {
-  return (typeof rows === "function" ? rows(at) : rows) ?? NO_ROWS;
+/** The number of the message; of the first entry where there is none, as with the answer to a breakpoint. */
+export function numberOf(entries: readonly Entry[], first: number, messageId: string): number {
+  const at = entries.findIndex((entry) => entry.t === "sent" && entry.message.id === messageId);
+  return first + Math.max(0, at);
 }
 
 /** What a task is called in lists: the beginning of its first message. */

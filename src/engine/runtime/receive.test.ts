@@ -122,7 +122,7 @@ describe("mail from another swarm", () => {
 });
 
 describe("the answer of another swarm", () => {
-  const accepts: Carrier = { owns: () => true, send: async () => ({ accepted: true }) };
+  const accepts: Carrier = { owns: () => true, rows: () => ({ ok: true }) };
   const limits = { replyTime: 60_000 };
 
   it("is waited for as long as it may take; then who asked is told, also after a restart", async () => {

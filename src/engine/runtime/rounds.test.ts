@@ -234,13 +234,13 @@ describe("interrupts", () => {
 
   it("an interrupted turn whose task was cancelled meanwhile is not asked again", async () => {
     const { puppets, definition } = puppetOffice();
-    const world = await openWorld(definition);
+    const world = await openWorld(definition, { limits: { speculation: false } });
     const posted = await world.runtime.post(ULLA, { body: "slow", taskId: "t" });
     await puppets.next("boss");
-    await Promise.all([
-      world.runtime.post(ULLA, { body: "quick", taskId: "t", type: "interrupt" }),
-      world.runtime.cancel(posted.key, "user:ulla@desk"),
-    ]);
+    const interrupted = world.runtime.post(ULLA, { body: "quick", taskId: "t", type: "interrupt" });
+    await Promise.resolve();
+    // Both become durable in one group.
+    await Promise.all([interrupted, world.runtime.cancel(posted.key, "user:ulla@desk")]);
     await world.settle();
     expect(puppets.began).toEqual(["boss"]);
     expect((await posted.outcome).status).toBe("cancelled");

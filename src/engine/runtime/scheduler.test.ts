@@ -4,6 +4,7 @@ import { act, ask, complete, wait } from "../../../test/kit/answers.js";
 import { Puppets } from "../../../test/kit/puppets.js";
 import { action, agent, swarm } from "../../../test/kit/swarms.js";
 import { OTTO, openWorld, ULLA } from "../../../test/kit/world.js";
+import { systemLoop } from "../../journal/system.js";
 import type { Turn } from "../agent.js";
 import { type Schedulable, Scheduler } from "./scheduler.js";
 
@@ -44,20 +45,20 @@ describe("scheduling", () => {
     expect(puppets.begunTurns("boss")).toBe(2);
   });
 
-  it("turns per process, per instance and per task are limited, and what waits runs when there is room", async () => {
+  it("turns per process and per task are limited, a caller with nothing running goes first, and what waits runs when there is room", async () => {
     const { puppets, definition } = puppetOffice();
-    const world = await openWorld(definition, { limits: { turns: 3, turnsPerInstance: 2, turnsPerTask: 1 } });
+    const world = await openWorld(definition, { limits: { turns: 3, turnsPerTask: 1 } });
     for (let task = 0; task < 4; task++) await world.runtime.post(ULLA, { body: `u${task}` });
     await world.settle();
-    expect(puppets.begunTurns("boss")).toBe(2);
+    expect(puppets.begunTurns("boss")).toBe(3);
     for (let task = 0; task < 4; task++) await world.runtime.post(OTTO, { body: `o${task}` });
     await world.settle();
-    expect(puppets.begunTurns("boss")).toBe(3);
-    expect(world.runtime.figures.turns).toBe(3);
+    // One more than the limit: otherwise callers whose turns hang would keep everybody else out.
+    expect(world.runtime.figures.turns).toBe(4);
     for (let left = 8; left > 0; left--) {
       (await puppets.next("boss")).answer(complete("done"));
       await world.settle();
-      expect(world.runtime.figures.turns).toBeLessThanOrEqual(3);
+      expect(world.runtime.figures.turns).toBeLessThanOrEqual(4);
     }
     expect(world.runtime.figures).toMatchObject({ turns: 0, runningTasks: 0 });
   });
@@ -132,7 +133,7 @@ describe("scheduling", () => {
 
   it("a turn that has ended gives its slot to the next before it is durable, so that both share a commit", async () => {
     const { puppets, definition } = puppetOffice();
-    const world = await openWorld(definition, { limits: { turns: 1 } });
+    const world = await openWorld(definition, { limits: { turns: 1, speculation: false } });
     await world.runtime.post(ULLA, { body: "1" });
     await world.runtime.post(ULLA, { body: "2" });
     await world.settle();
@@ -152,34 +153,37 @@ describe("scheduling", () => {
 
   it("many turns that waited for one slot do not hold the event loop all at once", async () => {
     const done = { calls: [{ id: "1", name: "task_complete", args: { finish_message: "done" } }] };
-    let letGo = () => {};
+    const letGo: (() => void)[] = [];
     let sinceLoop = 0;
     let most = 0;
     const run = (turn: Turn) => {
       most = Math.max(most, ++sinceLoop);
-      if (turn.instance.id === "ulla") return done;
-      return new Promise<typeof done>((resolve) => (letGo = () => resolve(done)));
+      if (!turn.messages[0].message.body.startsWith("slow")) return done;
+      return new Promise<typeof done>((resolve) => letGo.push(() => resolve(done)));
     };
     const definition = swarm([agent("boss", { supervisor: true, entrypoint: true, run })]);
     const world = await openWorld(definition, { limits: { turns: 1 } });
-    await world.runtime.post(OTTO, { body: "takes its time" });
+    await world.runtime.post(OTTO, { body: "slow" });
+    // Whoever has nothing running may have one turn beyond the limit.
+    await world.runtime.post(ULLA, { body: "slow" });
     const posts = Array.from({ length: 1_000 }, (_, n) => world.runtime.post(ULLA, { body: `${n}` }));
     const posted = await Promise.all(posts);
-    expect(most).toBe(1);
+    expect(most).toBe(2);
     let watching = true;
     const watch = (): void => {
       sinceLoop = 0;
       if (watching) setImmediate(watch);
     };
     watch();
-    letGo();
+    for (const resolve of letGo) resolve();
     await Promise.all(posted.map(({ outcome }) => outcome));
     watching = false;
-    expect(most).toBeLessThanOrEqual(256);
+    expect(most).toBeLessThanOrEqual(512);
   });
 });
 
 interface PlannedTask extends Schedulable {
+  readonly doing: Set<string>;
   /** Its turns, in order: whether each answers at once. */
   readonly turns: boolean[];
 }
@@ -191,76 +195,53 @@ const steps = fc.array(
       instance: fc.constantFrom("ann", "ben", "cem"),
       turns: fc.array(fc.boolean(), { minLength: 1, maxLength: 3 }),
     }),
-    fc.record({ step: fc.constantFrom("answer", "commit", "breathe") }),
+    fc.record({ step: fc.constantFrom("answer", "breathe") }),
   ),
   { maxLength: 60 },
 );
 
 it("whatever comes in whatever order: every turn runs once, and never more at once than the limits allow", async () => {
-  const limits = fc.record({
-    turns: fc.integer({ min: 1, max: 4 }),
-    turnsPerInstance: fc.integer({ min: 1, max: 3 }),
-    turnsPerTask: fc.constant(8),
-  });
+  const limits = fc.record({ turns: fc.integer({ min: 1, max: 8 }), turnsPerTask: fc.constant(8) });
   await fc.assert(
     fc.asyncProperty(limits, steps, async (given, plan) => {
       const running: PlannedTask[] = [];
-      const ended: PlannedTask[] = [];
       let started = 0;
-      const scheduler: Scheduler<PlannedTask> = new Scheduler(
-        given,
-        (task) => {
-          const atOnce = task.busy.size > 0 ? undefined : task.turns.shift();
+      const scheduler: Scheduler<PlannedTask> = new Scheduler({
+        limits: given,
+        loop: systemLoop,
+        start: (task) => {
+          const atOnce = task.doing.size > 0 ? undefined : task.turns.shift();
           if (atOnce === undefined) return false;
           started++;
-          scheduler.occupy(task, "boss");
-          if (atOnce) {
-            ended.push(task);
-            scheduler.giveBack(task, "boss");
-          } else {
-            running.push(task);
-            expect(running.length).toBeLessThanOrEqual(given.turns);
-            const ofInstance = running.filter(({ instanceKey }) => instanceKey === task.instanceKey);
-            expect(ofInstance.length).toBeLessThanOrEqual(given.turnsPerInstance);
-          }
+          if (atOnce) return true;
+          const others = running.some(({ instanceKey }) => instanceKey === task.instanceKey);
+          expect(running.length).toBeLessThan(others ? given.turns : Math.ceil(given.turns * 1.25));
+          scheduler.occupy(task);
+          task.doing.add("boss");
+          running.push(task);
           return true;
         },
-        () => {},
-      );
+        idle: () => {},
+      });
       const answer = () => {
         const task = running.shift();
         if (task === undefined) return;
-        ended.push(task);
-        scheduler.giveBack(task, "boss");
-      };
-      const commit = () => {
-        for (const task of ended.splice(0)) {
-          scheduler.free(task, "boss");
-          scheduler.offer(task);
-        }
-        scheduler.pump();
+        task.doing.delete("boss");
+        scheduler.release(task);
+        scheduler.offer(task);
       };
       let planned = 0;
       for (const one of plan) {
         if ("turns" in one) {
           planned += one.turns.length;
-          scheduler.offer({
-            instanceKey: one.instance,
-            turns: [...one.turns],
-            busy: new Set(),
-            writing: new Set(),
-            lost: false,
-            queued: false,
-          });
-          scheduler.pump();
+          const turns = [...one.turns];
+          scheduler.offer({ instanceKey: one.instance, turns, doing: new Set(), queued: false });
         } else if (one.step === "answer") answer();
-        else if (one.step === "commit") commit();
         else await Promise.resolve();
       }
       for (let rest = 0; rest < 2 * planned + 2; rest++) {
         await Promise.resolve();
         answer();
-        commit();
       }
       expect(started).toBe(planned);
       expect(scheduler.running).toBe(0);
@@ -269,15 +250,13 @@ it("whatever comes in whatever order: every turn runs once, and never more at on
   );
 });
 
-it("an answer that cannot be written fails its task after three attempts, and holds nobody up", async () => {
+it("an answer that cannot be stored fails its turn, and holds nobody up", async () => {
   const answer = { calls: [{ id: "1", name: "task_complete", args: { finish_message: "x", n: 1n } }] };
   for (const run of [() => answer, () => Promise.resolve(answer)]) {
     const world = await openWorld(swarm([agent("boss", { supervisor: true, entrypoint: true, run })]));
     const posted = await world.runtime.post(ULLA, { body: "go" });
-    posted.outcome.catch(() => {});
-    for (let waited = 0; waited < 20; waited++) await world.pass(200);
-    expect(await world.status(posted.key)).toBe("failed");
+    const { status, error } = await posted.outcome;
+    expect([status, error?.message]).toEqual(["failed", expect.stringContaining("bigint is not JSON")]);
     expect(world.runtime.figures.turns).toBe(0);
-    expect(world.reports.map(({ message }) => message).join()).toContain("BigInt");
   }
 });

@@ -1,11 +1,18 @@
 /**
- * Who runs next. Free slots go round robin over instances, then over the instance's tasks, so that one noisy task or
- * user cannot starve the others (law 4, decisions B2). It knows nothing of agents but their names.
+ * Who runs next. Free slots go round robin over instances, then over an instance's tasks, so that one noisy task or
+ * caller cannot starve the others. An instance with nothing running goes first; one that holds its share waits while
+ * others are below theirs. It knows nothing of agents.
  */
-import type { LiveTask } from "./live-task.js";
+import type { Loop } from "../../journal/ports.js";
+import { shareOf } from "./room.js";
 
 /** What the scheduler sees of a task. */
-export type Schedulable = Pick<LiveTask, "instanceKey" | "busy" | "writing" | "lost" | "queued">;
+export interface Schedulable {
+  readonly instanceKey: string;
+  /** What its agents are doing: each holds a slot. */
+  readonly doing: { readonly size: number };
+  queued: boolean;
+}
 
 interface InstanceQueue<T> {
   readonly key: string;
@@ -16,37 +23,47 @@ interface InstanceQueue<T> {
 
 export interface SchedulerLimits {
   readonly turns: number;
-  readonly turnsPerInstance: number;
   readonly turnsPerTask: number;
 }
 
-/**
- * How many turns may have ended without being durable before another one starts. They share a commit, so more of them
- * make each cheaper; but agents that answer at once hold the event loop for as long as their turns take together.
- */
-const MOST_UNWRITTEN = 256;
+/** Turns that start in a row before everything else in the process has its chance. */
+const MOST_IN_A_ROW = 512;
+/** An instance that has nothing running may exceed the limit by one turn, up to this share of it in all. */
+const MOST_OVER = 1.25;
 
-export class Scheduler<T extends Schedulable = LiveTask> {
+export class Scheduler<T extends Schedulable> {
   readonly #instances = new Map<string, InstanceQueue<T>>();
+  /** Instances that have nothing running, in order of arrival. */
+  readonly #first = new Queue<InstanceQueue<T>>();
   readonly #ring = new Queue<InstanceQueue<T>>();
   readonly #limits: SchedulerLimits;
+  readonly #loop: Loop;
   readonly #start: (task: T) => boolean;
   readonly #idle: (task: T) => void;
+  readonly #mayStart: () => boolean;
+  readonly #share: number;
   #running = 0;
-  /** Turns that have ended and are not durable yet. */
-  #unwritten = 0;
   /** To be pumped, or being pumped. */
   #due = false;
   #stopped = false;
 
   /**
    * `start` begins one turn in the task and tells whether there was one to begin. `idle` is told of a task that left
-   * the queue without one: it may have ended while it stood there.
+   * the queue without one: it may have ended while it stood there. `mayStart` says whether any turn may start now.
    */
-  constructor(limits: SchedulerLimits, start: (task: T) => boolean, idle: (task: T) => void) {
-    this.#limits = limits;
-    this.#start = start;
-    this.#idle = idle;
+  constructor(parts: {
+    limits: SchedulerLimits;
+    loop: Loop;
+    start: (task: T) => boolean;
+    idle: (task: T) => void;
+    mayStart?: () => boolean;
+  }) {
+    this.#limits = parts.limits;
+    this.#loop = parts.loop;
+    this.#start = parts.start;
+    this.#idle = parts.idle;
+    this.#mayStart = parts.mayStart ?? (() => true);
+    this.#share = shareOf(parts.limits.turns);
   }
 
   get running(): number {
@@ -55,35 +72,27 @@ export class Scheduler<T extends Schedulable = LiveTask> {
 
   /** There may be something to do in this task. Cheap to call too often. */
   offer(task: T): void {
-    if (this.#stopped || task.queued || task.lost) return;
+    if (this.#stopped || task.queued) return;
     const instance = this.#instanceOf(task);
     task.queued = true;
     instance.tasks.push(task);
     this.#enqueue(instance);
+    this.pump();
   }
 
-  /** Takes a slot for a turn of this task. */
-  occupy(task: T, agent: string): void {
-    if (task.busy.has(agent)) return;
-    task.busy.add(agent);
+  /** Takes a slot for an agent of this task. */
+  occupy(task: T): void {
     this.#instanceOf(task).running++;
     this.#running++;
   }
 
-  /** The turn has ended: others may have its slot, but until that is durable the agent takes no more mail. */
-  giveBack(task: T, agent: string): void {
-    if (!task.busy.has(agent) || task.writing.has(agent)) return;
-    task.writing.add(agent);
-    this.#unwritten++;
-    this.#leaveSlot(task);
+  release(task: T): void {
+    const instance = this.#instanceOf(task);
+    instance.running--;
+    this.#running--;
+    if (instance.tasks.length > 0) this.#enqueue(instance);
+    else this.#forgetIfDone(instance);
     this.pump();
-  }
-
-  /** The agent may take its next mail. */
-  free(task: T, agent: string): void {
-    if (!task.busy.delete(agent)) return;
-    if (task.writing.delete(agent)) this.#unwritten--;
-    else this.#leaveSlot(task);
   }
 
   /**
@@ -93,27 +102,7 @@ export class Scheduler<T extends Schedulable = LiveTask> {
   pump(): void {
     if (this.#due) return;
     this.#due = true;
-    queueMicrotask(() => this.#startDue());
-  }
-
-  #startDue(): void {
-    try {
-      while (!this.#stopped && this.#running < this.#limits.turns && this.#unwritten < MOST_UNWRITTEN) {
-        const instance = this.#ring.shift();
-        if (instance === undefined) return;
-        instance.queued = false;
-        if (instance.running >= this.#limits.turnsPerInstance) continue;
-        const task = instance.tasks.shift();
-        if (task === undefined) continue;
-        task.queued = false;
-        if (!task.lost && task.busy.size < this.#limits.turnsPerTask && this.#start(task)) this.offer(task);
-        else this.#idle(task);
-        if (instance.tasks.length > 0) this.#enqueue(instance);
-        else this.#forgetIfDone(instance);
-      }
-    } finally {
-      this.#due = false;
-    }
+    this.#loop.micro(() => this.#startDue());
   }
 
   /** No turn starts any more. */
@@ -121,23 +110,64 @@ export class Scheduler<T extends Schedulable = LiveTask> {
     this.#stopped = true;
   }
 
-  #leaveSlot(task: T): void {
-    const instance = this.#instanceOf(task);
-    instance.running--;
-    this.#running--;
-    if (instance.tasks.length > 0) this.#enqueue(instance);
-    else this.#forgetIfDone(instance);
+  #startDue(): void {
+    let left = MOST_IN_A_ROW;
+    try {
+      while (!this.#stopped && left > 0 && this.#mayStart()) {
+        const instance = this.#next();
+        if (instance === undefined) return;
+        const task = instance.tasks.shift();
+        if (task !== undefined) {
+          task.queued = false;
+          left--;
+          if (task.doing.size < this.#limits.turnsPerTask && this.#start(task)) this.offer(task);
+          else this.#idle(task);
+        }
+        if (instance.tasks.length > 0) this.#enqueue(instance);
+        else this.#forgetIfDone(instance);
+      }
+    } finally {
+      this.#due = false;
+    }
+    if (left === 0) this.#loop.soon(() => this.pump());
+  }
+
+  #next(): InstanceQueue<T> | undefined {
+    const { turns } = this.#limits;
+    if (this.#running >= turns * MOST_OVER) return undefined;
+    for (let instance = this.#first.shift(); instance !== undefined; instance = this.#first.shift()) {
+      if (instance.running === 0) {
+        instance.queued = false;
+        return instance;
+      }
+      this.#ring.push(instance);
+    }
+    if (this.#running >= turns) return undefined;
+    const instance = this.#belowShare() ?? this.#ring.shift();
+    if (instance !== undefined) instance.queued = false;
+    return instance;
+  }
+
+  /** Those that hold their share step back, and keep their place in the ring. */
+  #belowShare(): InstanceQueue<T> | undefined {
+    for (let tries = this.#ring.length; tries > 0; tries--) {
+      const instance = this.#ring.shift();
+      if (instance === undefined || instance.running < this.#share) return instance;
+      this.#ring.push(instance);
+    }
+    return undefined;
   }
 
   #enqueue(instance: InstanceQueue<T>): void {
     if (instance.queued) return;
     instance.queued = true;
-    this.#ring.push(instance);
+    if (instance.running === 0) this.#first.push(instance);
+    else this.#ring.push(instance);
   }
 
-  /** Law 7: memory follows what is running, not who has ever had something running. */
+  /** Memory follows what is running, not who has ever had something running. */
   #forgetIfDone(instance: InstanceQueue<T>): void {
-    if (instance.running > 0 || instance.tasks.length > 0) return;
+    if (instance.running > 0 || instance.tasks.length > 0 || instance.queued) return;
     // A turn that ends at once forgets its instance while it starts: by now there may be another in its place.
     if (this.#instances.get(instance.key) === instance) this.#instances.delete(instance.key);
   }

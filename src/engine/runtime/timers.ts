@@ -1,50 +1,67 @@
 /** What happens in a task when its time is up: its own, or that of an answer from another swarm. */
+import type { Clock } from "../../journal/ports.js";
 import type { Command } from "../commands.js";
 import { nextReplyDue } from "../deciding/interswarm.js";
-import type { Core } from "./core.js";
-import type { LiveTask } from "./live-task.js";
+import type { LiveTask, TaskKernel, TaskUnit } from "./task-work.js";
 
 export class Timers {
-  readonly #core: Core;
+  readonly #kernel: TaskKernel;
+  readonly #clock: Clock;
+  readonly #replyTime: number | undefined;
 
-  constructor(core: Core) {
-    this.#core = core;
+  constructor(kernel: TaskKernel, clock: Clock, replyTime: number | undefined) {
+    this.#kernel = kernel;
+    this.#clock = clock;
+    this.#replyTime = replyTime;
   }
 
-  /** Starts the clock for a task that was opened, resumed or taken up. */
-  setDeadline(task: LiveTask): void {
-    task.cancelDeadline?.();
-    task.cancelDeadline = undefined;
-    const { deadline } = task.state;
+  react(live: LiveTask, { entries }: TaskUnit): void {
+    for (const entry of entries) {
+      if (entry.t === "opened") this.#setDeadline(live, entry.task.deadline);
+      else if (entry.t === "resumed") this.#setDeadline(live, entry.deadline);
+    }
+    this.#watchReplies(live);
+  }
+
+  /** Starts the clocks of a task that was read from the store. */
+  takeUp(live: LiveTask): void {
+    if (live.state.status === "running") this.#setDeadline(live, live.state.deadline);
+    this.#watchReplies(live);
+  }
+
+  #setDeadline({ key, work }: LiveTask, deadline: number | undefined): void {
+    work.cancelDeadline?.();
+    work.cancelDeadline = undefined;
     if (deadline === undefined) return;
-    task.cancelDeadline = this.#at(deadline, () => {
-      if (task.state.deadline === deadline) this.#core.apply(task, TIME_LIMIT);
+    work.cancelDeadline = this.#at(deadline, () => {
+      const live = this.#kernel.peek(key);
+      if (live !== undefined) this.#kernel.apply(live, { type: "time_limit", deadline }, { own: true });
     });
   }
 
-  /** Decisions E6: wakes the task when an answer of another swarm is overdue. */
-  watchReplies(task: LiveTask): void {
-    const { state } = task;
-    const due = state.status === "running" ? nextReplyDue(state, this.#core.limits.replyTime) : undefined;
-    if (due === task.replyDue) return;
-    task.cancelReply?.();
-    task.cancelReply = undefined;
-    task.replyDue = due;
+  /** Wakes the task when an answer of another swarm is overdue. */
+  #watchReplies({ key, state, work }: LiveTask): void {
+    const due = state.status === "running" ? nextReplyDue(state, this.#replyTime) : undefined;
+    if (due === work.replyDue) return;
+    work.cancelReply?.();
+    work.cancelReply = undefined;
+    work.replyDue = due;
     if (due === undefined) return;
-    task.cancelReply = this.#at(due, () => {
-      task.replyDue = undefined;
-      if (this.#core.phase !== "open") return;
-      this.#core.apply(task, REPLY_TIME);
+    work.cancelReply = this.#at(due, () => {
+      work.replyDue = undefined;
+      const live = this.#kernel.peek(key);
+      if (live === undefined) return;
       // A timer may fire a moment before the clock says so; then nothing was overdue, and the watch goes on.
-      this.watchReplies(task);
+      const done = () => {
+        if (!live.gone && live.work === work) this.#watchReplies(live);
+      };
+      this.#kernel.apply(live, REPLY_TIME, { own: true, done });
     });
   }
 
   #at(time: number, callback: () => void): () => void {
-    const { clock } = this.#core;
-    return clock.after(Math.max(0, time - clock.now()), callback);
+    return this.#clock.after(Math.max(0, time - this.#clock.now()), callback);
   }
 }
 
-const TIME_LIMIT: Command = { type: "time_limit" };
 const REPLY_TIME: Command = { type: "reply_time" };

@@ -1,10 +1,13 @@
-/** Those who wait for what becomes of a message they posted (decisions B6). */
+/**
+ * Those who wait for what becomes of a message. An ending releases those whose message an agent has taken; whoever's
+ * message still waits in a mailbox waits for the next one. The rule sees numbers and entries alone, so it gives the
+ * same answer in memory and when a journal is read again.
+ */
 import type { AgentToolCall } from "../../mail/calls.js";
 import type { MAILMessage } from "../../mail/message.js";
 import type { HoldReason } from "../agent.js";
 import type { Entry } from "../entries.js";
-import type { TaskStatus } from "../ports.js";
-import { type TaskState, wasTaken } from "../state.js";
+import type { JournalKey, TaskStatus } from "../ports.js";
 
 /** How a round of a task ended: from a person's message to the next completion, pause, failure or cancellation. */
 export interface Outcome {
@@ -17,66 +20,189 @@ export interface Outcome {
   readonly reason?: HoldReason;
 }
 
-interface Waiter {
-  readonly messageId: string;
-  readonly resolve: (outcome: Outcome) => void;
-  readonly reject: (error: Error) => void;
+/** Where a round begins: the number that a person's message or answer has in the journal. */
+export interface RoundStart {
+  readonly number: number;
 }
 
-export class Waiters {
-  readonly #byTask = new Map<string, Waiter[]>();
+/** Told once, at the end of its round. */
+interface Listener {
+  tell(outcome: Outcome): void;
+}
 
-  wait(key: string, messageId: string): { promise: Promise<Outcome>; forget: () => void } {
+/** The rounds of one task that somebody waits for. */
+class Rounds<L extends Listener> {
+  /** By the number of a message that no agent has taken. */
+  readonly #waiting = new Map<number, Set<L>>();
+  /** Of messages that were taken, or wait in no mailbox. */
+  readonly #taken = new Map<L, number>();
+
+  get size(): number {
+    return this.#waiting.size + this.#taken.size;
+  }
+
+  all(): L[] {
+    return [...[...this.#waiting.values()].flatMap((listeners) => [...listeners]), ...this.#taken.keys()];
+  }
+
+  add(number: number, isTaken: boolean, listener: L): void {
+    if (isTaken) {
+      this.#taken.set(listener, number);
+      return;
+    }
+    const others = this.#waiting.get(number);
+    if (others === undefined) this.#waiting.set(number, new Set([listener]));
+    else others.add(listener);
+  }
+
+  remove(number: number, listener: L): void {
+    this.#taken.delete(listener);
+    const others = this.#waiting.get(number);
+    if (others?.delete(listener) === true && others.size === 0) this.#waiting.delete(number);
+  }
+
+  see(number: number, entry: Entry): void {
+    switch (entry.t) {
+      case "turn":
+      case "turn_failed":
+        for (const taken of entry.took) this.#take(taken);
+        return;
+      case "cancelled":
+        // Empties every mailbox, of what was there by then.
+        this.#takeAllBefore(number);
+        break;
+      case "paused":
+        // A held task takes nobody's message before it has what it needs: all are told.
+        if (entry.reason !== undefined) this.#takeAllBefore(number);
+        break;
+      case "completed":
+      case "failed":
+        break;
+      default:
+        return;
+    }
+    const outcome = outcomeOf(entry);
+    if (outcome === undefined) return;
+    for (const [listener, start] of this.#taken) {
+      if (start > number) continue;
+      this.#taken.delete(listener);
+      listener.tell(outcome);
+    }
+  }
+
+  #take(number: number): void {
+    const waiting = this.#waiting.get(number);
+    if (waiting === undefined) return;
+    this.#waiting.delete(number);
+    for (const listener of waiting) this.#taken.set(listener, number);
+  }
+
+  #takeAllBefore(number: number): void {
+    for (const start of [...this.#waiting.keys()]) if (start < number) this.#take(start);
+  }
+}
+
+/** One round, read from the journal. */
+export class Round {
+  readonly #start: number;
+  readonly #rounds = new Rounds<Listener>();
+  #outcome: Outcome | undefined;
+
+  constructor({ number }: RoundStart) {
+    this.#start = number;
+  }
+
+  /** To be shown every entry from the round's first on, in order. The outcome, once an entry ends the round. */
+  see(number: number, entry: Entry): Outcome | undefined {
+    if (number < this.#start) return undefined;
+    if (number === this.#start) {
+      const tell = (outcome: Outcome) => {
+        this.#outcome = outcome;
+      };
+      this.#rounds.add(number, !waitsInMailbox(entry), { tell });
+    }
+    this.#rounds.see(number, entry);
+    return this.#outcome;
+  }
+}
+
+/** What is not a message (the answer to a breakpoint), or one to other swarms alone, waits in no mailbox. */
+function waitsInMailbox(entry: Entry | undefined): boolean {
+  return entry?.t === "sent" && entry.to.length > 0;
+}
+
+/** Somebody who waits; where the message stands is known once it is decided, and may change before it is durable. */
+export class Waiter implements Listener {
+  readonly promise: Promise<Outcome>;
+  readonly tell: (outcome: Outcome) => void;
+  readonly #waiters: Waiters;
+  readonly #key: JournalKey;
+  readonly #reject: (error: Error) => void;
+  #number: number | undefined;
+
+  constructor(waiters: Waiters, key: JournalKey) {
     const { promise, resolve, reject } = withResolvers<Outcome>();
     // Whoever does not look must not bring the process down.
     promise.catch(() => {});
-    const waiter: Waiter = { messageId, resolve, reject };
-    const waiters = this.#byTask.get(key);
-    if (waiters === undefined) this.#byTask.set(key, [waiter]);
-    else waiters.push(waiter);
-    return { promise, forget: () => this.#remove(key, [waiter]) };
+    this.promise = promise;
+    this.tell = resolve;
+    this.#waiters = waiters;
+    this.#key = key;
+    this.#reject = reject;
   }
 
-  has(key: string): boolean {
-    return this.#byTask.has(key);
+  /** @param entry the message, or whatever else begins the round */
+  place(number: number, entry: Entry | undefined): void {
+    this.forget();
+    this.#number = number;
+    this.#waiters.add(this.#key, number, entry, this);
   }
 
-  /** Releases those whose message an agent has taken; the others wait for the next round. */
-  settle(state: TaskState, entry: Entry): void {
-    const waiters = this.#byTask.get(state.key);
-    const outcome = outcomeOf(entry);
-    if (waiters === undefined || outcome === undefined) return;
-    // A held task takes nobody's message before it has what it needs: all are told.
-    const released =
-      outcome.reason === undefined
-        ? waiters.filter((waiter) => !stillWaits(state, waiter.messageId))
-        : [...waiters];
-    this.#remove(state.key, released);
-    for (const waiter of released) waiter.resolve(outcome);
+  forget(): void {
+    if (this.#number !== undefined) this.#waiters.remove(this.#key, this.#number, this);
+    this.#number = undefined;
   }
 
-  fail(key: string, error: Error): void {
-    const waiters = this.#byTask.get(key) ?? [];
-    this.#byTask.delete(key);
-    for (const waiter of waiters) waiter.reject(error);
-  }
-
-  failAll(error: Error): void {
-    for (const key of [...this.#byTask.keys()]) this.fail(key, error);
-  }
-
-  #remove(key: string, gone: readonly Waiter[]): void {
-    const left = (this.#byTask.get(key) ?? []).filter((waiter) => !gone.includes(waiter));
-    if (left.length === 0) this.#byTask.delete(key);
-    else this.#byTask.set(key, left);
+  fail(error: Error): void {
+    this.forget();
+    this.#reject(error);
   }
 }
 
-function stillWaits(state: TaskState, messageId: string): boolean {
-  for (const { mailbox } of state.agents.values()) {
-    if (mailbox.some((mail) => mail.message.id === messageId)) return !wasTaken(state, messageId);
+export class Waiters {
+  readonly #tasks = new Map<JournalKey, Rounds<Waiter>>();
+
+  has(key: JournalKey): boolean {
+    return this.#tasks.has(key);
   }
-  return false;
+
+  add(key: JournalKey, number: number, entry: Entry | undefined, waiter: Waiter): void {
+    let rounds = this.#tasks.get(key);
+    if (rounds === undefined) {
+      rounds = new Rounds();
+      this.#tasks.set(key, rounds);
+    }
+    rounds.add(number, !waitsInMailbox(entry), waiter);
+  }
+
+  remove(key: JournalKey, number: number, waiter: Waiter): void {
+    const rounds = this.#tasks.get(key);
+    rounds?.remove(number, waiter);
+    if (rounds?.size === 0) this.#tasks.delete(key);
+  }
+
+  /** To be shown every durable entry, in order. */
+  see(key: JournalKey, first: number, entries: readonly Entry[]): void {
+    const rounds = this.#tasks.get(key);
+    if (rounds === undefined) return;
+    let number = first;
+    for (const entry of entries) rounds.see(number++, entry);
+    if (rounds.size === 0) this.#tasks.delete(key);
+  }
+
+  failAll(error: Error): void {
+    for (const rounds of [...this.#tasks.values()]) for (const waiter of rounds.all()) waiter.fail(error);
+  }
 }
 
 export function outcomeOf(entry: Entry): Outcome | undefined {

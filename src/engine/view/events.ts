@@ -185,6 +185,7 @@ function sketch(entry: Entry): Sketch[] {
     case "step_limit":
     case "idle":
     case "recovered":
+    case "parked":
     case "lent":
     case "released":
     case "contributed":

@@ -1,0 +1,181 @@
+/**
+ * A journal as a stream: everything after a number, then what happens, without loss or repetition. A slow reader fills
+ * no memory: what it missed it reads from the store.
+ */
+import type { Bus, JournalKey, JournalRow } from "./ports.js";
+
+export interface Numbered<Entry> {
+  readonly number: number;
+  readonly entry: Entry;
+}
+
+/** Published when entries are durable. */
+export interface CommitNote<Entry> {
+  readonly key: JournalKey;
+  readonly first: number;
+  readonly entries: readonly Entry[];
+}
+
+/** Published when the journal was removed: nothing comes any more. */
+export interface RemovalNote {
+  readonly key: JournalKey;
+  readonly removed: true;
+}
+
+export interface FollowOptions {
+  /** The last number already seen. Default 0: from the beginning. */
+  readonly after?: number;
+  readonly signal?: AbortSignal;
+  /** Stop at the present end instead of waiting for more. */
+  readonly once?: boolean;
+  /** Entries kept for this reader before it reads the store again. */
+  readonly backlog: number;
+}
+
+/** Ends every reader when the process is closed. */
+export class Followers {
+  readonly #wakers = new Set<() => void>();
+  #closed = false;
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  get size(): number {
+    return this.#wakers.size;
+  }
+
+  add(wake: () => void): () => void {
+    this.#wakers.add(wake);
+    return () => this.#wakers.delete(wake);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const wake of [...this.#wakers]) wake();
+  }
+}
+
+export interface FollowParts {
+  readonly read: (key: JournalKey, options: { after: number; limit: number }) => Promise<JournalRow[]>;
+  readonly bus: Bus;
+  readonly channel: string;
+  readonly key: JournalKey;
+  readonly followers: Followers;
+}
+
+const PAGE = 200;
+
+export async function* follow<Entry>(
+  { read, bus, channel, key, followers }: FollowParts,
+  { after = 0, signal, once = false, backlog }: FollowOptions,
+): AsyncGenerator<Numbered<Entry>, void, undefined> {
+  let seen = after;
+  const live = new Backlog<Entry>(backlog);
+  const unsubscribe = once ? () => {} : bus.subscribe(channel, (note) => live.add(note));
+  const wake = () => live.wake();
+  const leave = followers.add(wake);
+  signal?.addEventListener("abort", wake, { once: true });
+  const stopped = () => signal?.aborted === true || followers.closed;
+  try {
+    while (!stopped()) {
+      live.reset();
+      for (;;) {
+        const rows = await read(key, { after: seen, limit: PAGE });
+        for (const row of rows) {
+          const entries: Entry[] = JSON.parse(row.data);
+          for (const [index, entry] of entries.entries()) {
+            const number = row.first + index;
+            if (number <= seen) continue;
+            seen = number;
+            yield { number, entry };
+            if (stopped()) return;
+          }
+        }
+        if (rows.length < PAGE) break;
+      }
+      if (once) return;
+      // Live from here, until the reader falls behind.
+      while (!live.overflown && !stopped()) {
+        const note = live.take();
+        if (note === undefined) {
+          if (live.removed) return;
+          await live.changed();
+          continue;
+        }
+        if (note.first > seen + 1) break;
+        for (const [index, entry] of note.entries.entries()) {
+          const number = note.first + index;
+          if (number <= seen) continue;
+          seen = number;
+          yield { number, entry };
+          if (stopped()) return;
+        }
+      }
+    }
+  } finally {
+    unsubscribe();
+    leave();
+    signal?.removeEventListener("abort", wake);
+  }
+}
+
+class Backlog<Entry> {
+  overflown = false;
+  removed = false;
+  readonly #limit: number;
+  #notes: CommitNote<Entry>[] = [];
+  #size = 0;
+  #wake: (() => void) | undefined;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(note: unknown): void {
+    if (isRemovalNote(note)) this.removed = true;
+    else if (this.overflown || !isCommitNote<Entry>(note)) return;
+    else {
+      this.#size += note.entries.length;
+      if (this.#size > this.#limit) {
+        this.overflown = true;
+        this.#notes = [];
+      } else {
+        this.#notes.push(note);
+      }
+    }
+    this.wake();
+  }
+
+  take(): CommitNote<Entry> | undefined {
+    const note = this.#notes.shift();
+    if (note !== undefined) this.#size -= note.entries.length;
+    return note;
+  }
+
+  /** Forgets what came so far: the store is about to be read. */
+  reset(): void {
+    this.overflown = false;
+    this.#notes = [];
+    this.#size = 0;
+  }
+
+  changed(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  wake(): void {
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+}
+
+export function isCommitNote<Entry>(note: unknown): note is CommitNote<Entry> {
+  return typeof note === "object" && note !== null && "entries" in note && "first" in note;
+}
+
+function isRemovalNote(note: unknown): note is RemovalNote {
+  return typeof note === "object" && note !== null && "removed" in note;
+}
