@@ -52,6 +52,15 @@ const SCENARIOS: Readonly<Record<string, () => TestTask>> = {
     task.post("Leave it.");
     return task;
   },
+  /** The process is closed in the middle of a turn, and opened again. */
+  parked() {
+    const task = new TestTask(office(tools), { body: "Wait." });
+    const took = [task.head("boss")];
+    task.do({ type: "park", agent: "boss", took });
+    task.do({ type: "recover", agent: "boss", took });
+    task.turn("boss", complete("done"));
+    return task;
+  },
   /** An agent fails, is recovered too often, and fails the task; the user tries again. */
   failures() {
     const task = new TestTask(office(tools), { body: "Try." });

@@ -1,59 +1,13 @@
 /**
- * How a store fails, beside the two refusals that the port itself declares (StaleAppendError, RowConflictError).
- * Every class has a stable `code`; callers decide by the code or the class, never by the text.
+ * How a store fails, beside what the port itself declares. Every class has a stable `code`; callers decide by the code
+ * or the class, never by the text.
  */
+export { StoreBusyError, StoreClosedError, StoreFailedError } from "../journal/ports.js";
 
 /** The batch makes no sense to this store, whatever is stored: a mistake in the calling code. Nothing was written. */
 export class InvalidBatchError extends Error {
   override readonly name = "InvalidBatchError";
   readonly code = "invalid_batch";
-}
-
-/** Too much waits to be written. Nothing of this batch was written; try again later or shed load. */
-export class StoreBusyError extends Error {
-  override readonly name = "StoreBusyError";
-  readonly code = "store_busy";
-  constructor(waiting: string) {
-    super(`the store has ${waiting} waiting to be written and takes no more: try again later`);
-  }
-}
-
-/** The store was closed. */
-export class StoreClosedError extends Error {
-  override readonly name = "StoreClosedError";
-  readonly code = "store_closed";
-  constructor() {
-    super("the store is closed: open it again to read or write");
-  }
-}
-
-/**
- * The disk or the database failed under a batch that was in order.
- *
- * `outcome` says what became of the batch: `not_committed` is certain; with `unknown` the failure came while the
- * commit itself was being made durable, and only reading the journal after reopening can tell.
- * `final` says whether the store refuses everything from now on until it is opened again.
- */
-export class StoreFailureError extends Error {
-  override readonly name = "StoreFailureError";
-  readonly code = "store_failure";
-  readonly outcome: "not_committed" | "unknown";
-  readonly final: boolean;
-  constructor(
-    reason: string,
-    options: { outcome: "not_committed" | "unknown"; final: boolean; cause?: unknown },
-  ) {
-    super(
-      `the store could not write: ${reason}. ${
-        options.outcome === "unknown"
-          ? "It is not known whether the batch was kept. "
-          : "Nothing of the batch was kept. "
-      }${options.final ? "Open the store again to go on." : "Mend the cause and try again."}`,
-      { cause: options.cause },
-    );
-    this.outcome = options.outcome;
-    this.final = options.final;
-  }
 }
 
 /** Who holds a data directory. `started` is the start of the process, as an ISO 8601 time. */
@@ -91,6 +45,20 @@ export class StoreDirectoryError extends Error {
         ? "is a file, or lies below one"
         : `cannot be made (${code}): this user may not write there, or the disk does not allow it`;
     super(`the data directory ${directory} ${what}; use another data directory`, { cause });
+  }
+}
+
+/** The file cannot be read as it should be. It was not changed. */
+export class StoreDamagedError extends Error {
+  override readonly name = "StoreDamagedError";
+  readonly code = "store_damaged";
+  constructor(file: string, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    super(
+      `${file} is damaged (${reason}): put a copy of it back, without the files ${file}-wal and ${file}-shm ` +
+        "that are there now, or use another data directory",
+      { cause },
+    );
   }
 }
 

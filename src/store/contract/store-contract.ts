@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Committed, RowConflictError, StaleAppendError, type Store } from "../../engine/ports.js";
-import { ANN, append, BOB, key, put, remove, snapshot, task } from "./fixtures.js";
+import { ANN, append, BOB, entriesOf, key, put, remove, snapshot, task } from "./fixtures.js";
 import { modelContract } from "./model-contract.js";
 import { taskIndexContract } from "./task-index-contract.js";
 
@@ -107,8 +107,7 @@ export function storeContract(name: string, open: OpenStore): void {
           "rejected",
           "fulfilled",
         ]);
-        const rows = await store.read(key(1));
-        expect(rows.map(({ data }) => data)).toEqual(['["one"]', '["two"]', '["three"]', '["four"]']);
+        expect(entriesOf(await store.read(key(1)))).toEqual(["one", "two", "three", "four"]);
       });
 
       it("takes batches in the order of the calls", async () => {
@@ -118,21 +117,24 @@ export function storeContract(name: string, open: OpenStore): void {
             store.commit({ appends: [append(key(number % 7), Math.floor(number / 7), `${number}`)] }),
           );
         }
-        const positions = (await Promise.all(commits)).map(({ position }) => position);
-        expect(positions).toEqual([...positions].sort((a, b) => a - b));
+        const committed = await Promise.all(commits);
         const rows = await store.readAll(0, 2000);
-        expect(rows.map(({ data }) => Number(JSON.parse(data)[0]))).toEqual([...rows.keys()]);
-        expect(rows.map(({ position }) => position)).toEqual(positions);
+        const at = new Map(rows.map((row) => [row.position, entriesOf([row])]));
+        for (const [number, { position }] of committed.entries()) {
+          expect(at.get(position)).toContain(`${number}`);
+        }
+        for (let journal = 0; journal < 7; journal += 1) {
+          const own = entriesOf(rows.filter((row) => row.journal === key(journal))).map(Number);
+          expect(own).toEqual(committed.flatMap((_, number) => (number % 7 === journal ? [number] : [])));
+        }
       });
 
       it("appends to several journals, and more than once to one, in one batch", async () => {
         await store.commit({
           appends: [append(key(1), 0, "a"), append(key(2), 0, "b"), append(key(1), 1, "c", "d")],
         });
-        expect((await store.read(key(1))).map(({ first, last }) => [first, last])).toEqual([
-          [1, 1],
-          [2, 3],
-        ]);
+        expect(entriesOf(await store.read(key(1)))).toEqual(["a", "c", "d"]);
+        expect(await store.lastNumber(key(1))).toBe(3);
         expect(await store.lastNumber(key(2))).toBe(1);
       });
 
@@ -193,6 +195,25 @@ export function storeContract(name: string, open: OpenStore): void {
         expect(await store.readSnapshot(key(3))).toBeUndefined();
       });
 
+      it("gives many journals at once, each from its snapshot on, in the order asked for", async () => {
+        await store.commit({ appends: [], rows: [snapshot(key(1), 4, { head: "state" })] });
+        const many = await store.readMany([key(2), key(1), key(3)]);
+        expect(many).toEqual([
+          { journal: key(2), snapshot: undefined, rows: await store.read(key(2)) },
+          {
+            journal: key(1),
+            snapshot: { number: 4, parts: [{ name: "head", data: "state" }] },
+            rows: await store.read(key(1), { after: 4 }),
+          },
+          { journal: key(3), snapshot: undefined, rows: [] },
+        ]);
+      });
+
+      it("knows the position up to which all can be read", async () => {
+        const all = await store.readAll(0, 10);
+        expect(await store.position()).toBe(all.at(-1)?.position);
+      });
+
       it("pages through all journals in commit order", async () => {
         const all = await store.readAll(0, 10);
         expect(all.map(({ journal, first }) => [journal, first])).toEqual([
@@ -223,20 +244,56 @@ export function storeContract(name: string, open: OpenStore): void {
       const rest = await store.readAll(seen.at(-1) ?? 0, 1000);
       const all = await store.readAll(0, 1000);
       expect([...seen, ...rest.map(({ position }) => position)]).toEqual(all.map(({ position }) => position));
-      expect(all).toHaveLength(400);
+      expect(entriesOf(all)).toHaveLength(400);
     });
 
     describe("snapshots", () => {
-      it("are replaced", async () => {
+      const parts = (named: Readonly<Record<string, string>>) =>
+        Object.entries(named).map(([name, data]) => ({ name, data }));
+
+      it("are replaced part by part, and given back in the order of their names", async () => {
         await store.commit({ appends: [append(key(1), 0, "a", "b")] });
-        await store.commit({ appends: [], rows: [snapshot(key(1), 1, "first")] });
-        await store.commit({ appends: [append(key(1), 2, "c")], rows: [snapshot(key(1), 3, "second")] });
-        expect(await store.readSnapshot(key(1))).toEqual({ number: 3, data: "second" });
+        await store.commit({ appends: [], rows: [snapshot(key(1), 1, { b: "2", a: "1", c: "3" })] });
+        expect(await store.readSnapshot(key(1))).toEqual({
+          number: 1,
+          parts: parts({ a: "1", b: "2", c: "3" }),
+        });
+        await store.commit({
+          appends: [append(key(1), 2, "c")],
+          rows: [snapshot(key(1), 3, { d: "4", c: "new" }, ["a"])],
+        });
+        expect(await store.readSnapshot(key(1))).toEqual({
+          number: 3,
+          parts: parts({ a: "1", c: "new", d: "4" }),
+        });
+      });
+
+      it("do not claim to keep a part that is not there", async () => {
+        await store.commit({
+          appends: [append(key(1), 0, "a")],
+          rows: [snapshot(key(1), 1, { head: "1" })],
+        });
+        const refused = store.commit({ appends: [], rows: [snapshot(key(1), 1, { head: "2" }, ["body"])] });
+        await expect(refused).rejects.toThrow(RowConflictError);
+        expect(await store.readSnapshot(key(1))).toEqual({ number: 1, parts: parts({ head: "1" }) });
+      });
+
+      it("do not replace newer ones: parts that an old one would keep are not the same any more", async () => {
+        await store.commit({
+          appends: [append(key(1), 0, "a", "b")],
+          rows: [snapshot(key(1), 2, { head: "at 2", tail: "at 2" })],
+        });
+        const late = store.commit({ appends: [], rows: [snapshot(key(1), 1, { head: "at 1" }, ["tail"])] });
+        await expect(late).rejects.toThrow(RowConflictError);
+        expect(await store.readSnapshot(key(1))).toEqual({
+          number: 2,
+          parts: parts({ head: "at 2", tail: "at 2" }),
+        });
       });
 
       it("cannot be of a journal that does not exist or be ahead of it", async () => {
         await store.commit({ appends: [append(key(1), 0, "a")] });
-        for (const row of [snapshot(key(2), 0, "gone"), snapshot(key(1), 2, "ahead")]) {
+        for (const row of [snapshot(key(2), 0, { a: "gone" }), snapshot(key(1), 2, { a: "ahead" })]) {
           await expect(store.commit({ appends: [], rows: [row] })).rejects.toThrow(RowConflictError);
         }
         expect(await store.readSnapshot(key(1))).toBeUndefined();
@@ -244,51 +301,78 @@ export function storeContract(name: string, open: OpenStore): void {
     });
 
     describe("removing a task", () => {
+      const ended = (number: number) => task(key(number), { status: "completed" });
+
+      it("is refused while work of it is under way", async () => {
+        const busy = { ...ended(1), openWork: true };
+        await store.commit({ appends: [append(key(1), 0, "a")], rows: [put(busy)] });
+        await expect(store.commit({ appends: [], rows: [remove(key(1), 1)] })).rejects.toThrow(
+          RowConflictError,
+        );
+        await store.commit({ appends: [append(key(1), 1, "b")], rows: [put(ended(1))] });
+        await store.commit({ appends: [], rows: [remove(key(1), 2)] });
+        expect(await store.tasks.byKey(key(1))).toBeUndefined();
+      });
+
+      it("is refused while it runs, and when its journal has moved on", async () => {
+        await store.commit({ appends: [append(key(1), 0, "a")], rows: [put(task(key(1)))] });
+        await expect(store.commit({ appends: [], rows: [remove(key(1), 1)] })).rejects.toThrow(
+          RowConflictError,
+        );
+        await store.commit({ appends: [append(key(1), 1, "b")], rows: [put(ended(1))] });
+        await expect(store.commit({ appends: [], rows: [remove(key(1), 1)] })).rejects.toThrow(
+          RowConflictError,
+        );
+        expect(entriesOf(await store.read(key(1)))).toEqual(["a", "b"]);
+        expect(await store.tasks.byKey(key(1))).toEqual(ended(1));
+      });
+
       it("removes its row, journal and snapshot, and no other's", async () => {
         for (const number of [1, 2]) {
           await store.commit({
             appends: [append(key(number), 0, "a")],
-            rows: [put(task(key(number))), snapshot(key(number), 1, "state")],
+            rows: [put(ended(number)), snapshot(key(number), 1, { head: "state" })],
           });
         }
-        await store.commit({ appends: [], rows: [remove(key(1))] });
+        await store.commit({ appends: [], rows: [remove(key(1), 1)] });
         expect(await store.tasks.byKey(key(1))).toBeUndefined();
         expect(await store.read(key(1))).toEqual([]);
         expect(await store.lastNumber(key(1))).toBe(0);
         expect(await store.readSnapshot(key(1))).toBeUndefined();
         expect((await store.readAll(0, 10)).map(({ journal }) => journal)).toEqual([key(2)]);
-        expect(await store.readSnapshot(key(2))).toEqual({ number: 1, data: "state" });
+        expect(await store.readSnapshot(key(2))).toMatchObject({ number: 1, parts: [{ data: "state" }] });
         expect(await store.tasks.byKey(key(2))).toBeDefined();
       });
 
       it("makes its task id unused again", async () => {
         const taskId = "again";
-        await store.commit({ appends: [append(key(1), 0, "a")], rows: [put(task(key(1), { taskId }))] });
+        await store.commit({ appends: [append(key(1), 0, "a")], rows: [put({ ...ended(1), taskId })] });
         await store.commit({
           appends: [append(key(2), 0, "a")],
-          rows: [remove(key(1)), put(task(key(2), { taskId }))],
+          rows: [remove(key(1), 1), put(task(key(2), { taskId }))],
         });
         expect((await store.tasks.find(ANN, taskId))?.key).toBe(key(2));
       });
 
       it("refuses later appends that know the old journal", async () => {
-        await store.commit({ appends: [append(key(1), 0, "a")], rows: [put(task(key(1)))] });
+        await store.commit({ appends: [append(key(1), 0, "a")], rows: [put(ended(1))] });
         const [, late] = await Promise.allSettled([
-          store.commit({ appends: [], rows: [remove(key(1))] }),
+          store.commit({ appends: [], rows: [remove(key(1), 1)] }),
           store.commit({ appends: [append(key(1), 1, "b")] }),
         ]);
         expect(late).toMatchObject({ status: "rejected", reason: { code: "stale_append", actual: 0 } });
       });
 
       it("is no error when there is none", async () => {
-        await expect(store.commit({ appends: [], rows: [remove(key(1))] })).resolves.toBeDefined();
+        await expect(store.commit({ appends: [], rows: [remove(key(1), 0)] })).resolves.toBeDefined();
       });
 
       it("does not give its positions to others", async () => {
         await store.commit({ appends: [append(key(1), 0, "a")] });
-        const newest = await store.commit({ appends: [append(key(2), 0, "a")], rows: [put(task(key(2)))] });
-        await store.commit({ appends: [], rows: [remove(key(2))] });
+        const newest = await store.commit({ appends: [append(key(2), 0, "a")], rows: [put(ended(2))] });
+        await store.commit({ appends: [], rows: [remove(key(2), 1)] });
         const reopened = (await harness.reopen?.()) ?? store;
+        expect(await reopened.position()).toBe(newest.position);
         expect(await reopened.commit({ appends: [] })).toEqual(newest);
         const next = await reopened.commit({ appends: [append(key(3), 0, "a")] });
         expect(next.position).toBeGreaterThan(newest.position);

@@ -132,6 +132,25 @@ export function taskIndexContract(current: () => Store): void {
       expect(keys(await tasks.withStatus("failed", undefined, 2))).toEqual([]);
     });
 
+    it("finds the tasks that do not run and still have work, until that is done", async () => {
+      await write(
+        task(key(1), { status: "paused", held: true }),
+        task(key(2), { status: "completed", openWork: true }),
+        task(key(3), { status: "paused" }),
+        task(key(4), { status: "paused", held: true, instance: BOB }),
+        task(key(5), { status: "failed", openWork: true }),
+      );
+      const { tasks } = current();
+      expect(keys(await tasks.withWork("held", undefined, 9))).toEqual([key(1), key(4)]);
+      expect(keys(await tasks.withWork("held", key(1), 9))).toEqual([key(4)]);
+      expect(await tasks.withWork("openWork", undefined, 1)).toEqual([
+        task(key(2), { status: "completed", openWork: true }),
+      ]);
+      await write(task(key(2), { status: "completed" }), task(key(1), { status: "running" }));
+      expect(keys(await tasks.withWork("held", undefined, 9))).toEqual([key(4)]);
+      expect(keys(await tasks.withWork("openWork", undefined, 9))).toEqual([key(5)]);
+    });
+
     it("lists in the order of creation, for one caller or for all", async () => {
       await write(
         task(key(1)),
@@ -168,6 +187,13 @@ export function taskIndexContract(current: () => Store): void {
       expect(await finished({ beyondNewest: 2, updatedBefore: 5 })).toEqual([key(1), key(4)]);
       expect(await finished({ beyondNewest: 0 }, 2)).toEqual([key(1), key(4)]);
       expect(await finished({})).toEqual([]);
+      const [, second] = await current().tasks.finished({ beyondNewest: 0, limit: 2 });
+      const rest = await current().tasks.finished({
+        beyondNewest: 0,
+        limit: 9,
+        ...(second !== undefined && { after: second }),
+      });
+      expect(keys(rest)).toEqual([key(3), key(6)]);
     });
 
     it("counts by status, of one instance and of all", async () => {

@@ -9,8 +9,10 @@ export type SqliteError = InstanceType<typeof SqliteError>;
 export interface ConnectionOptions {
   /** How long SQLite waits, blocking, for another connection that is in the way. */
   readonly busyTimeout: number;
+  /** Leaves the file as it is, whatever is done. */
+  readonly readonly?: boolean;
 }
 
-export function openDatabase(path: string, { busyTimeout }: ConnectionOptions): Database {
-  return new Driver(path, { timeout: busyTimeout });
+export function openDatabase(path: string, { busyTimeout, readonly = false }: ConnectionOptions): Database {
+  return new Driver(path, { timeout: busyTimeout, readonly });
 }

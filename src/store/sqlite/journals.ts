@@ -1,10 +1,11 @@
-import { type Append, type JournalKey, type JournalRow, StaleAppendError } from "../../engine/ports.js";
+import { type Append, type JournalKey, type JournalRow, StaleAppendError } from "../../journal/ports.js";
 import type { Database } from "./driver.js";
 import { RecentMap } from "./recent-map.js";
-import type { RoomJournals } from "./room.js";
+import { Tail } from "./tail.js";
+import type { Undo } from "./undo.js";
 
-/** Where a journal stands. Changed in place by appends, so that the hot path allocates nothing. */
-interface JournalState {
+/** Where a journal stands. Changed in place by appends, so that the hot path allocates little. */
+interface Head {
   readonly id: number;
   last: number;
 }
@@ -16,37 +17,78 @@ interface StoredRow {
   readonly data: string;
 }
 
-/** The name under which the newest position is kept when the row that had it is removed. */
+interface IndexedRow {
+  readonly journal: number;
+  readonly last: number;
+  readonly position: number;
+}
+
+/** The newest position, kept when the row that had it is removed. */
 const POSITION_FLOOR = "position_floor";
+/** Every row up to this position is in the index. */
+const INDEXED = "indexed";
+
+const counter = (name: string): string => `ifnull((SELECT value FROM counters WHERE name = '${name}'), 0)`;
 
 /** The queries, by name, so that a test can ask for their plans. */
 export const JOURNAL_QUERIES = {
   newestPosition: `SELECT max(
       ifnull((SELECT max(position) FROM journal), 0),
-      ifnull((SELECT value FROM counters WHERE name = '${POSITION_FLOOR}'), 0)
+      ifnull((SELECT max(position) FROM journal_old), 0),
+      ${counter(POSITION_FLOOR)},
+      ${counter(INDEXED)}
     )`,
-  findJournal: `SELECT id, ifnull((SELECT max(last) FROM journal WHERE journal = journals.id), 0) AS last
+  newestOld: "SELECT ifnull((SELECT max(position) FROM journal_old), 0)",
+  newestId: `SELECT max(
+      ifnull((SELECT max(id) FROM journals), 0),
+      ifnull((SELECT max(journal) FROM removals), 0)
+    )`,
+  tail: `SELECT journal, last, position FROM journal WHERE position > ${counter(INDEXED)} ORDER BY position`,
+  unindexed: `SELECT journal, last, position FROM journal WHERE position > ${counter(INDEXED)}
+    ORDER BY journal, last`,
+  findJournal: `SELECT id, coalesce(
+      (SELECT max(last) FROM journal_rows WHERE journal = journals.id),
+      (SELECT max(last) FROM journal_old WHERE journal = journals.id),
+      0
+    ) AS last
     FROM journals WHERE key = ?`,
-  readJournal: `SELECT first, last, position, data FROM journal
+  readOld: `SELECT first, last, position, data FROM journal_old
     WHERE journal = ? AND last > ? ORDER BY last LIMIT ?`,
+  readIndexed: `SELECT journal.first, journal.last, journal.position, journal.data
+    FROM journal_rows CROSS JOIN journal ON journal.position = journal_rows.position
+    WHERE journal_rows.journal = ? AND journal_rows.last > ? ORDER BY journal_rows.last LIMIT ?`,
+  readRow: "SELECT first, last, position, data FROM journal WHERE position = ?",
+  readAllOld: `SELECT journals.key AS journal, first, last, position, data
+    FROM journal_old CROSS JOIN journals ON journals.id = journal_old.journal
+    WHERE position > ? ORDER BY position LIMIT ?`,
   readAll: `SELECT journals.key AS journal, first, last, position, data
-    FROM journal JOIN journals ON journals.id = journal.journal
+    FROM journal CROSS JOIN journals ON journals.id = journal.journal
     WHERE position > ? ORDER BY position LIMIT ?`,
 } as const;
 
 /**
- * The journals' tables. `append` and `remove` are called within a transaction; whoever rolls it back must say so
- * (`forget`, `resetPosition`), because positions and last numbers are also held in memory.
+ * The journals' tables, and what is kept in memory of them: the newest position, where journals stand, and the rows
+ * that are not in the index yet. Whatever changes does so inside a transaction, and tells the undo how to go back.
  */
-export class Journals implements RoomJournals {
-  readonly #states: RecentMap<JournalKey, JournalState>;
-  readonly #statements: ReturnType<typeof prepareStatements>;
-  #position: number;
+export class Journals {
+  readonly #sql: ReturnType<typeof prepareStatements>;
+  readonly #undo: Undo;
+  readonly #cached: number;
+  readonly #indexBatch: number;
+  #heads: RecentMap<JournalKey, Head>;
+  #tail = new Tail();
+  #position = 0;
+  #newestId = 0;
+  /** Position of the newest row in the table of old directories; 0 where there is none. */
+  #newestOld = 0;
 
-  constructor(db: Database, cachedJournals: number) {
-    this.#states = new RecentMap(cachedJournals);
-    this.#statements = prepareStatements(db);
-    this.#position = this.#statements.newestPosition.get() ?? 0;
+  constructor(db: Database, undo: Undo, options: { cachedJournals: number; indexBatch: number }) {
+    this.#sql = prepareStatements(db);
+    this.#undo = undo;
+    this.#cached = options.cachedJournals;
+    this.#indexBatch = options.indexBatch;
+    this.#heads = new RecentMap(this.#cached);
+    this.reload();
   }
 
   /** Position of the newest append. */
@@ -54,24 +96,53 @@ export class Journals implements RoomJournals {
     return this.#position;
   }
 
-  /** Law 6. Must be called before `append`: the unique key alone would let pass a gap or a number inside a row. */
-  check({ journal, expected }: Append): JournalState | undefined {
-    const state = this.#find(journal);
-    const actual = state?.last ?? 0;
+  /** Reads again what is kept in memory. */
+  reload(): void {
+    this.#position = this.#sql.newestPosition.get() ?? 0;
+    this.#newestOld = this.#sql.newestOld.get() ?? 0;
+    this.#newestId = this.#sql.newestId.get() ?? 0;
+    this.#heads = new RecentMap(this.#cached);
+    this.#tail = new Tail();
+    for (const row of this.#sql.tail.all()) this.#tail.add(row.journal, row);
+  }
+
+  /** At the start of a transaction: writes the index if enough rows wait for it. */
+  writeIndex(): void {
+    if (this.#tail.size < this.#indexBatch) return;
+    const tail = this.#tail;
+    this.#sql.index.run();
+    this.#sql.setCounter.run(INDEXED, this.#position);
+    this.#tail = new Tail();
+    this.#undo.push(() => {
+      this.#tail = tail;
+    });
+  }
+
+  /**
+   * Returns the position of the new row.
+   * @throws StaleAppendError
+   */
+  append({ journal, expected, count, data }: Append): number {
+    const found = this.#find(journal);
+    const actual = found?.last ?? 0;
     if (actual !== expected) throw new StaleAppendError(journal, expected, actual);
-    return state;
-  }
-
-  /** Writes an append that `check` let pass, with what `check` returned. */
-  append({ journal, expected, count, data }: Append, found: JournalState | undefined): void {
-    const state = found ?? this.#create(journal);
+    const head = found ?? this.#create(journal);
     const last = expected + count;
-    const position = this.#position + 1;
-    this.#statements.insert.run(position, state.id, expected + 1, last, data);
+    const before = this.#position;
+    const position = before + 1;
+    this.#sql.insert.run(position, head.id, expected + 1, last, data);
     this.#position = position;
-    state.last = last;
+    head.last = last;
+    this.#tail.add(head.id, { last, position });
+    this.#undo.push(() => {
+      this.#tail.drop(head.id);
+      this.#heads.delete(journal);
+      this.#position = before;
+    });
+    return position;
   }
 
+  /** The journal's internal number, or undefined if there is none. */
   idOf(key: JournalKey): number | undefined {
     return this.#find(key)?.id;
   }
@@ -80,64 +151,101 @@ export class Journals implements RoomJournals {
     return this.#find(key)?.last ?? 0;
   }
 
-  remove(key: JournalKey): void {
-    const state = this.#find(key);
-    if (state === undefined) return;
+  /** From now on there is no such journal. Its rows stay until `removeRows` has removed them. */
+  disown(key: JournalKey): void {
+    const id = this.idOf(key);
+    if (id === undefined) return;
     // The rows may hold the newest position, from which counting would go on after a restart.
-    this.#statements.keepPosition.run(POSITION_FLOOR, this.#position);
-    this.#statements.removeRows.run(state.id);
-    this.#statements.removeJournal.run(state.id);
-    this.#states.delete(key);
+    this.#sql.setCounter.run(POSITION_FLOOR, this.#position);
+    this.#sql.removeJournal.run(id);
+    this.#heads.delete(key);
   }
 
-  read(key: JournalKey, after: number, limit: number | undefined): JournalRow[] {
-    const state = this.#find(key);
-    if (state === undefined) return [];
-    const rows = this.#statements.read.all(state.id, after, limit ?? -1);
+  /** Removes up to `most` rows, oldest first, and returns how many. */
+  removeRows(id: number, most: number): number {
+    const old = this.#newestOld === 0 ? [] : this.#sql.oldPlaces.all(id, most);
+    for (const { position } of old) this.#sql.removeOld.run(position);
+    let removed = old.length;
+    const indexed = this.#sql.places.all(id, most - removed);
+    for (const { position } of indexed) this.#sql.remove.run(position);
+    const last = indexed.at(-1)?.last;
+    if (last !== undefined) this.#sql.unindex.run(id, last);
+    removed += indexed.length;
+    const tail = this.#tail.take(id, most - removed);
+    for (const { position } of tail) this.#sql.remove.run(position);
+    if (tail.length > 0) this.#undo.push(() => this.#tail.putBack(id, tail));
+    return removed + tail.length;
+  }
+
+  read(key: JournalKey, after: number, limit = Number.MAX_SAFE_INTEGER): JournalRow[] {
+    const id = this.idOf(key);
+    if (id === undefined) return [];
+    const rows = this.#newestOld === 0 ? [] : this.#sql.readOld.all(id, after, limit);
+    if (rows.length < limit) {
+      for (const row of this.#sql.readIndexed.all(id, after, limit - rows.length)) rows.push(row);
+    }
+    for (const { position } of this.#tail.after(id, after)) {
+      if (rows.length >= limit) break;
+      const row = this.#sql.readRow.get(position);
+      if (row !== undefined) rows.push(row);
+    }
     return rows.map((row) => ({ journal: key, ...row }));
   }
 
   readAll(afterPosition: number, limit: number): JournalRow[] {
-    return this.#statements.readAll.all(afterPosition, limit);
+    const old = afterPosition < this.#newestOld ? this.#sql.readAllOld.all(afterPosition, limit) : [];
+    if (old.length >= limit) return old;
+    return [...old, ...this.#sql.readAll.all(afterPosition, limit - old.length)];
   }
 
-  /** To be called for every journal that a rolled back batch appended to. */
-  forget(key: JournalKey): void {
-    this.#states.delete(key);
-  }
-
-  /** After a rollback: positions of appends that were never committed are given again. */
-  resetPosition(position: number): void {
-    this.#position = position;
-  }
-
-  #find(key: JournalKey): JournalState | undefined {
-    const known = this.#states.get(key);
+  #find(key: JournalKey): Head | undefined {
+    const known = this.#heads.get(key);
     if (known !== undefined) return known;
-    const stored = this.#statements.find.get(key);
-    if (stored !== undefined) this.#states.set(key, stored);
-    return stored;
+    const stored = this.#sql.find.get(key);
+    if (stored === undefined) return undefined;
+    const head = { id: stored.id, last: this.#tail.last(stored.id) ?? stored.last };
+    this.#heads.set(key, head);
+    return head;
   }
 
-  #create(key: JournalKey): JournalState {
-    const state = { id: Number(this.#statements.createJournal.run(key).lastInsertRowid), last: 0 };
-    this.#states.set(key, state);
-    return state;
+  /** Numbers are not given again, not even after a rollback: rows of a removed journal may still bear theirs. */
+  #create(key: JournalKey): Head {
+    const head = { id: ++this.#newestId, last: 0 };
+    this.#sql.createJournal.run(head.id, key);
+    this.#heads.set(key, head);
+    this.#undo.push(() => this.#heads.delete(key));
+    return head;
   }
 }
 
 function prepareStatements(db: Database) {
   return {
     newestPosition: db.prepare<[], number>(JOURNAL_QUERIES.newestPosition).pluck(),
-    find: db.prepare<[string], JournalState>(JOURNAL_QUERIES.findJournal),
-    read: db.prepare<[number, number, number], StoredRow>(JOURNAL_QUERIES.readJournal),
+    newestOld: db.prepare<[], number>(JOURNAL_QUERIES.newestOld).pluck(),
+    newestId: db.prepare<[], number>(JOURNAL_QUERIES.newestId).pluck(),
+    tail: db.prepare<[], IndexedRow>(JOURNAL_QUERIES.tail),
+    find: db.prepare<[string], Head>(JOURNAL_QUERIES.findJournal),
+    readOld: db.prepare<[number, number, number], StoredRow>(JOURNAL_QUERIES.readOld),
+    readIndexed: db.prepare<[number, number, number], StoredRow>(JOURNAL_QUERIES.readIndexed),
+    readRow: db.prepare<[number], StoredRow>(JOURNAL_QUERIES.readRow),
+    readAllOld: db.prepare<[number, number], JournalRow>(JOURNAL_QUERIES.readAllOld),
     readAll: db.prepare<[number, number], JournalRow>(JOURNAL_QUERIES.readAll),
-    createJournal: db.prepare<[string]>("INSERT INTO journals (key) VALUES (?)"),
+    createJournal: db.prepare<[number, string]>("INSERT INTO journals (id, key) VALUES (?, ?)"),
+    removeJournal: db.prepare<[number]>("DELETE FROM journals WHERE id = ?"),
     insert: db.prepare<[number, number, number, number, string]>(
       "INSERT INTO journal (position, journal, first, last, data) VALUES (?, ?, ?, ?, ?)",
     ),
-    removeRows: db.prepare<[number]>("DELETE FROM journal WHERE journal = ?"),
-    removeJournal: db.prepare<[number]>("DELETE FROM journals WHERE id = ?"),
-    keepPosition: db.prepare<[string, number]>("INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)"),
+    remove: db.prepare<[number]>("DELETE FROM journal WHERE position = ?"),
+    removeOld: db.prepare<[number]>("DELETE FROM journal_old WHERE position = ?"),
+    // No conflict clause: a row that is there already was written by somebody who does not know of us.
+    index: db.prepare<[]>(`INSERT INTO journal_rows (journal, last, position) ${JOURNAL_QUERIES.unindexed}`),
+    unindex: db.prepare<[number, number]>("DELETE FROM journal_rows WHERE journal = ? AND last <= ?"),
+    places: db.prepare<[number, number], IndexedRow>(
+      "SELECT journal, last, position FROM journal_rows WHERE journal = ? ORDER BY last LIMIT ?",
+    ),
+    oldPlaces: db.prepare<[number, number], IndexedRow>(
+      "SELECT journal, last, position FROM journal_old WHERE journal = ? ORDER BY last LIMIT ?",
+    ),
+    setCounter: db.prepare<[string, number]>("INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)"),
   };
 }

@@ -15,8 +15,7 @@ export function migrate(db: Database, rooms: readonly Room[], now: () => number)
       throw new Error(`the migrations of room "${room}" are not numbered 1, 2, 3 …`);
     }
   }
-  const applied = readApplied(db);
-  refuseNewer(db.name, rooms, applied);
+  const applied = assertReadable(db, rooms);
 
   db.exec(`
     BEGIN IMMEDIATE;
@@ -34,7 +33,8 @@ export function migrate(db: Database, rooms: readonly Room[], now: () => number)
   for (const { room, migrations } of rooms) {
     for (const { number, name, sql } of migrations.slice(applied.get(room) ?? 0)) {
       const apply = db.transaction(() => {
-        db.exec(sql);
+        if (typeof sql === "string") db.exec(sql);
+        else sql(db);
         record.run(room, number, name, now());
       });
       try {
@@ -50,7 +50,16 @@ export function migrate(db: Database, rooms: readonly Room[], now: () => number)
   }
 }
 
-/** The newest migration of each room that the file has seen. */
+/**
+ * Changes nothing. Returns the newest migration of each room that the file has seen.
+ * @throws StoreVersionError when the file is not ours or from a newer version
+ */
+export function assertReadable(db: Database, rooms: readonly Room[]): ReadonlyMap<string, number> {
+  const applied = readApplied(db);
+  refuseNewer(db.name, rooms, applied);
+  return applied;
+}
+
 function readApplied(db: Database): ReadonlyMap<string, number> {
   const isEmpty = db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
   if (isEmpty) return new Map();

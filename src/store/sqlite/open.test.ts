@@ -1,7 +1,18 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { VirtualClock } from "../../../test/kit/virtual-clock.js";
 import { append, key } from "../contract/fixtures.js";
 import { openDatabase } from "./driver.js";
 import { openSqliteStore } from "./open.js";
@@ -87,16 +98,89 @@ describe("openSqliteStore", () => {
     await two.close();
   });
 
-  it("refuses another program's database and leaves it as it is", async () => {
-    const path = join(root, "other.db");
-    const other = openDatabase(path, { busyTimeout: 0 });
-    other.exec("CREATE TABLE migrations (version TEXT)");
-    other.close();
-    await expect(openSqliteStore({ path })).rejects.toMatchObject({ code: "store_version" });
-    const again = openDatabase(path, { busyTimeout: 0 });
-    expect(again.prepare("SELECT name FROM sqlite_schema").pluck().all()).toEqual(["migrations"]);
-    again.close();
+  for (const mode of ["delete", "wal"]) {
+    it(`refuses another program's database (journal mode ${mode}) and leaves it as it is`, async () => {
+      const path = join(root, "other.db");
+      const other = openDatabase(path, { busyTimeout: 0 });
+      other.pragma(`journal_mode = ${mode}`);
+      other.exec("CREATE TABLE migrations (version TEXT)");
+      // Closing would write the log back: copies are what a killed program leaves.
+      const left = ["", "-wal"].filter((suffix) => existsSync(`${path}${suffix}`));
+      const theirs = join(root, "theirs.db");
+      for (const suffix of left) copyFileSync(`${path}${suffix}`, `${theirs}${suffix}`);
+      other.close();
+      const bytes = () => left.map((suffix) => readFileSync(`${theirs}${suffix}`));
+      const before = bytes();
+      await expect(openSqliteStore({ path: theirs })).rejects.toMatchObject({ code: "store_version" });
+      expect(bytes()).toEqual(before);
+    });
+  }
+
+  it("refuses a file of a newer version and leaves it as it is", async () => {
+    const path = join(root, "newer.db");
+    await (await openSqliteStore({ path })).close();
+    const newer = openDatabase(path, { busyTimeout: 0 });
+    newer.exec("INSERT INTO migrations VALUES ('engine', 99, 'of the future', 0)");
+    newer.close();
+    const before = readFileSync(path);
+    const refused = openSqliteStore({ path });
+    await expect(refused).rejects.toMatchObject({ code: "store_version" });
+    await expect(refused).rejects.toThrow(/newer version of Mailroom.*migration 99.*Upgrade Mailroom/);
+    expect(readFileSync(path)).toEqual(before);
   });
+
+  it("opens what a process left that was killed as soon as it had made the file", async () => {
+    const path = join(root, "young.db");
+    const young = openDatabase(path, { busyTimeout: 0 });
+    young.pragma("journal_mode = WAL");
+    young.close();
+    await (await openSqliteStore({ path })).close();
+  });
+
+  it("names a file that was cut off, and says what to do", async () => {
+    const whole = join(root, "whole.db");
+    const store = await openSqliteStore({ path: whole });
+    for (let number = 0; number < 20; number += 1) {
+      await store.commit({ appends: [append(key(number), 0, "x".repeat(20_000))] });
+    }
+    await store.close();
+    const { size } = statSync(whole);
+    for (const length of [50, 100, 4096, 8192, size / 2, size - 8192]) {
+      const path = join(root, `cut at ${length}.db`);
+      copyFileSync(whole, path);
+      truncateSync(path, length);
+      const refused = openSqliteStore({ path });
+      await expect(refused, `cut at ${length}`).rejects.toMatchObject({
+        code: expect.stringMatching(/^store_(damaged|version)$/),
+        message: expect.stringMatching(/^.*cut at.*damaged.*put a copy of it back/),
+      });
+    }
+  });
+
+  for (const [what, spoil] of [
+    ["deleted", (directory: string) => rmSync(directory, { recursive: true })],
+    [
+      "replaced",
+      (directory: string) => {
+        const file = join(directory, "mailroom.db");
+        copyFileSync(file, `${file}.copy`);
+        renameSync(`${file}.copy`, file);
+      },
+    ],
+  ] as const) {
+    it(`notices that its file was ${what}, and acknowledges nothing more`, async () => {
+      const directory = join(root, "data");
+      const clock = new VirtualClock();
+      const store = await openSqliteStore({ directory, clock });
+      await store.commit({ appends: [append(key(1), 0, "a")] });
+      spoil(directory);
+      clock.advance(1_000);
+      const lost = store.commit({ appends: [append(key(1), 1, "b")] });
+      await expect(lost).rejects.toMatchObject({ code: "store_failed" });
+      await expect(lost).rejects.toThrow(`mailroom.db was ${what}`);
+      await store.close();
+    });
+  }
 
   it("lets go of the lock when it cannot open the file", async () => {
     const directory = join(root, "data");

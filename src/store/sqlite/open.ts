@@ -1,11 +1,14 @@
-import { closeSync, existsSync, fsyncSync, openSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { makeDirectories } from "../../files/directories.js";
-import { StoreDirectoryError, StoreVersionError } from "../errors.js";
+import type { Clock, Loop } from "../../journal/ports.js";
+import { systemLoop, urgentClock } from "../../journal/system.js";
+import type { WriterLimits } from "../../journal/writer.js";
+import { StoreDamagedError, StoreDirectoryError, StoreVersionError } from "../errors.js";
 import { type Database, openDatabase } from "./driver.js";
-import type { GroupLimits } from "./group-commit.js";
+import { watchFile } from "./foreign.js";
 import { acquireLock, type ProcessLock } from "./lock.js";
-import { migrate } from "./migrate.js";
+import { assertReadable, migrate } from "./migrate.js";
 import type { Room } from "./room.js";
 import { ROOMS } from "./rooms/index.js";
 import { SqliteStore } from "./store.js";
@@ -24,16 +27,17 @@ export type SqliteStoreOptions = SqliteLocation & {
    * that hold the lock already. A store in memory needs none.
    */
   readonly lock?: boolean;
-  /** Appends and row writes that may wait. Default 16,384; beyond it `commit` rejects with StoreBusyError. */
-  readonly maxQueuedAppends?: number;
-  /** Characters of journal data that may wait. Default 128 Mi. */
-  readonly maxQueuedData?: number;
+  /** How much may wait, and how much goes into one transaction. */
+  readonly writerLimits?: Partial<WriterLimits>;
   /** How many journals' last numbers are kept in memory. Default 20,000. */
   readonly cachedJournals?: number;
+  /** How many rows and tasks wait in memory before they are added to their indexes. Default 1,024. */
+  readonly indexBatch?: number;
   /** The rooms that have tables. Default: all that Mailroom has. */
   readonly rooms?: readonly Room[];
-  /** Where the time comes from that migrations are recorded with. Default `Date.now`. */
-  readonly now?: () => number;
+  /** Default: those of the process. */
+  readonly clock?: Clock;
+  readonly loop?: Loop;
 };
 
 /** Either a data directory, which is created with mode 0700 and holds `mailroom.db`, or the path of a file. */
@@ -42,21 +46,18 @@ export type SqliteLocation =
   /** `":memory:"` keeps nothing. */
   | { readonly path: string; readonly directory?: never };
 
-const GROUP = { maxGroupAppends: 512, maxGroupData: 8 * 1024 * 1024 } as const;
+/** How long opening waits for another connection. Writing does not: the writer tries again, and the loop goes on. */
+const OPENING_PATIENCE = 1_000;
 
 /**
  * Opens the store, creating or migrating it as needed.
  * @throws StoreDirectoryError when the directory cannot be made.
  * @throws StoreLockedError when another process holds it.
  * @throws StoreVersionError when the file is not ours or from a newer version.
+ * @throws StoreDamagedError when the file cannot be read as it should be.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
-  const { durability = "fsync", rooms = ROOMS, now = Date.now } = options;
-  const limits: GroupLimits = {
-    ...GROUP,
-    maxQueuedAppends: options.maxQueuedAppends ?? 16_384,
-    maxQueuedData: options.maxQueuedData ?? 128 * 1024 * 1024,
-  };
+  const { durability = "fsync", rooms = ROOMS, clock = urgentClock, loop = systemLoop } = options;
   const place = locate(options);
   if (place.directory !== undefined) createDirectory(place.directory, durability);
   const lock: ProcessLock | undefined =
@@ -66,21 +67,55 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
   let db: Database | undefined;
   try {
     if (place.directory !== undefined) createPrivateFile(place.file);
-    db = openDatabase(place.file, { busyTimeout: 1000 });
+    if (place.directory !== undefined) lookAt(place.file, rooms);
+    db = openDatabase(place.file, { busyTimeout: OPENING_PATIENCE });
+    assertReadable(db, rooms);
     configure(db, durability);
-    migrate(db, rooms, now);
-    return new SqliteStore({ db, rooms, limits, cachedJournals: options.cachedJournals ?? 20_000, release });
+    migrate(db, rooms, () => clock.now());
+    db.pragma("busy_timeout = 0");
+    return new SqliteStore({
+      db,
+      rooms,
+      clock,
+      loop,
+      writerLimits: options.writerLimits ?? {},
+      cachedJournals: options.cachedJournals ?? 20_000,
+      indexBatch: options.indexBatch ?? 1_024,
+      checkFile: place.directory === undefined ? () => {} : watchFile(place.file, clock),
+      release,
+    });
   } catch (error) {
     db?.close();
     release();
-    if (codeOf(error) === "SQLITE_NOTADB") {
-      throw new StoreVersionError(
-        `${place.file} is not a database of Mailroom, or it is damaged: put a copy of it back, or use another data directory`,
-        { cause: error },
-      );
-    }
-    throw error;
+    throw explained(place.file, error);
   }
+}
+
+/** Refuses what is not ours before a connection that may write has touched it: even the choice of a log changes it. */
+function lookAt(file: string, rooms: readonly Room[]): void {
+  if (statSync(file).size === 0) return;
+  let db: Database | undefined;
+  try {
+    db = openDatabase(file, { busyTimeout: OPENING_PATIENCE, readonly: true });
+    assertReadable(db, rooms);
+  } catch (error) {
+    // What a killed process left behind may have to be put in order first, which takes a connection that writes.
+    if (!/^SQLITE_(READONLY|CANTOPEN)/.test(String(codeOf(error)))) throw error;
+  } finally {
+    db?.close();
+  }
+}
+
+function explained(file: string, error: unknown): unknown {
+  // A migration that failed says so, and why.
+  const code = String(codeOf(error) ?? (error instanceof Error ? codeOf(error.cause) : undefined));
+  if (code === "SQLITE_NOTADB") {
+    return new StoreVersionError(
+      `${file} is not a database of Mailroom, or it is damaged: put a copy of it back, or use another data directory`,
+      { cause: error },
+    );
+  }
+  return /^SQLITE_(CORRUPT|IOERR_SHORT_READ)/.test(code) ? new StoreDamagedError(file, error) : error;
 }
 
 /**

@@ -13,7 +13,10 @@ it("gives the space of removed tasks back to the file system, while others go on
   for (let round = 0; round < 10; round += 1) {
     await Promise.all(
       tasks.map((name) =>
-        store.commit({ appends: [append(name, round, "x".repeat(20_000))], rows: [put(task(name))] }),
+        store.commit({
+          appends: [append(name, round, "x".repeat(20_000))],
+          rows: [put(task(name, { status: "completed" }))],
+        }),
       ),
     );
   }
@@ -22,7 +25,7 @@ it("gives the space of removed tasks back to the file system, while others go on
   expect(full).toBeGreaterThan(8_000_000);
 
   const [kept = "", ...others] = tasks;
-  await store.commit({ appends: [], rows: others.map(remove) });
+  await store.commit({ appends: [], rows: others.map((name) => remove(name, 10)) });
   expect(store.inspect().freePages).toBeGreaterThan(500);
   const [reclaimed] = await Promise.all([
     store.reclaim(),

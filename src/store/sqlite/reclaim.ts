@@ -1,4 +1,4 @@
-import type { Database } from "./driver.js";
+import { type Database, SqliteError } from "./driver.js";
 
 /** Pages freed per step: 1 MB, a few milliseconds. */
 const PAGES_PER_STEP = 128;
@@ -12,14 +12,19 @@ export async function reclaimSpace(db: Database, mayGoOn: () => boolean): Promis
   const pageSize = readNumber(db, "page_size");
   const before = readNumber(db, "page_count");
   let after = before;
-  while (mayGoOn() && readNumber(db, "freelist_count") > 0) {
-    // Not `pragma()`, which would take one step of the statement and so free one page.
-    db.exec(`PRAGMA incremental_vacuum(${PAGES_PER_STEP})`);
-    after = readNumber(db, "page_count");
-    await new Promise((resume) => setImmediate(resume));
+  try {
+    while (mayGoOn() && readNumber(db, "freelist_count") > 0) {
+      // Not `pragma()`, which would take one step of the statement and so free one page.
+      db.exec(`PRAGMA incremental_vacuum(${PAGES_PER_STEP})`);
+      after = readNumber(db, "page_count");
+      await new Promise((resume) => setImmediate(resume));
+    }
+    // The file itself shrinks when the log is written back.
+    if (mayGoOn()) db.pragma("wal_checkpoint(TRUNCATE)");
+  } catch (error) {
+    // Another connection is in the way, or the disk is full: what is left comes back another time.
+    if (!(error instanceof SqliteError && /^SQLITE_(BUSY|LOCKED|FULL)/.test(error.code))) throw error;
   }
-  // The file itself shrinks when the log is written back.
-  if (mayGoOn()) db.pragma("wal_checkpoint(TRUNCATE)");
   return { bytes: Math.max(0, before - after) * pageSize };
 }
 

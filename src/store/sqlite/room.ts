@@ -1,25 +1,23 @@
-import type { JournalKey, RowWrite } from "../../engine/ports.js";
+import type { RowWrite } from "../../engine/ports.js";
 import type { Database } from "./driver.js";
+import type { Journals } from "./journals.js";
+import type { Removals } from "./removals.js";
+import type { TaskList } from "./task-list.js";
 
 /** One step of a room's schema. Steps are numbered 1, 2, 3 … and never changed once released. */
 export interface Migration {
   readonly number: number;
   readonly name: string;
-  readonly sql: string;
+  /** A function where the statements depend on what is there. It runs in the same transaction. */
+  readonly sql: string | ((db: Database) => void);
 }
 
-/** What a room's writes may do about journals; their tables belong to the store itself. */
-export interface RoomJournals {
-  /** The journal's internal number, or undefined if there is none. Only to be stored in the room's own tables. */
-  idOf(key: JournalKey): number | undefined;
-  /** 0 for a journal that does not exist. */
-  lastNumber(key: JournalKey): number;
-  remove(key: JournalKey): void;
-}
-
+/** What a room's writes may use beside its own tables. */
 export interface RoomContext {
   readonly db: Database;
-  readonly journals: RoomJournals;
+  readonly journals: Pick<Journals, "idOf" | "lastNumber">;
+  readonly removals: Pick<Removals, "remove" | "goOn">;
+  readonly taskList: Pick<TaskList, "nextNumber" | "add" | "remove">;
 }
 
 /**

@@ -4,39 +4,56 @@ import type { ConversationIndex } from "../../conversations/ports.js";
 import type { KeyValueMemory } from "../../engine/memory.js";
 import type {
   Batch,
+  Clock,
   Committed,
   JournalKey,
   JournalRow,
+  Loop,
   Snapshot,
-  Store,
+  SnapshotPart,
+  StoredJournal,
   TaskIndex,
 } from "../../engine/ports.js";
 import type { FederationReads } from "../../federation/ports.js";
 import type { HttpState } from "../../http/state.js";
+import type { StoreDriver } from "../../journal/ports.js";
+import { Writer, type WriterLimits } from "../../journal/writer.js";
 import type { MeshReads } from "../../mesh/queue.js";
 import type { OutboxReads } from "../../outbox/ports.js";
 import { StoreClosedError } from "../errors.js";
+import type { FullStore } from "../full-store.js";
 import { createConversationIndex } from "./conversations.js";
 import type { Database } from "./driver.js";
-import { GroupCommit, type GroupLimits } from "./group-commit.js";
+import { ForeignWrites } from "./foreign.js";
+import { SqliteGroups } from "./groups.js";
 import { Journals } from "./journals.js";
 import { createMeshReads } from "./mesh.js";
 import { createOutboxReads } from "./outbox.js";
 import { type Reclaimed, reclaimSpace } from "./reclaim.js";
+import { Removals } from "./removals.js";
 import type { Room, WriteHandler } from "./room.js";
 import { createA2aState } from "./rooms/a2a.js";
 import { createTokenIndex } from "./rooms/auth.js";
 import { createFederationReads } from "./rooms/federation.js";
 import { createHttpState } from "./rooms/http.js";
+import type { JournalSweep } from "./rooms/journal.js";
 import { createMemory } from "./rooms/memory.js";
+import { TaskList } from "./task-list.js";
 import { createTaskIndex } from "./tasks.js";
+import { Undo } from "./undo.js";
 
 export interface StoreParts {
   /** Open, set up and migrated. The store closes it. */
   readonly db: Database;
   readonly rooms: readonly Room[];
-  readonly limits: GroupLimits;
+  readonly clock: Clock;
+  readonly loop: Loop;
+  readonly writerLimits: Partial<WriterLimits>;
   readonly cachedJournals: number;
+  /** Rows of journals, and tasks, that wait in memory for their index. */
+  readonly indexBatch: number;
+  /** @throws when the file is no longer the one that was opened */
+  readonly checkFile: () => void;
   /** Called after the database was closed. */
   readonly release: () => void;
 }
@@ -51,6 +68,9 @@ export interface SqliteInspection {
   readonly freePages: number;
 }
 
+/** How long `close` waits while nothing can be written. */
+const CLOSING_PATIENCE = 5_000;
+
 /** SQLite answers these pragmas with a number. */
 const SYNCHRONOUS = ["off", "normal", "full", "extra"];
 const AUTO_VACUUM = ["none", "full", "incremental"];
@@ -59,42 +79,87 @@ const AUTO_VACUUM = ["none", "full", "incremental"];
  * The store over one connection. Everything happens on the calling thread: a read sees exactly what was committed
  * when it was called, and no read ever meets a transaction half way.
  */
-export class SqliteStore implements Store {
+export class SqliteStore implements FullStore {
+  readonly writer: Writer;
+  /** What the writer writes with; for those who need a writer of their own over the same data. */
+  readonly driver: StoreDriver;
   readonly tasks: TaskIndex;
   readonly tokens: TokenIndex;
   readonly http: HttpState;
   readonly a2a: A2aState;
   readonly #db: Database;
   readonly #journals: Journals;
-  readonly #group: GroupCommit;
+  readonly #removals: Removals;
+  readonly #foreign: ForeignWrites;
+  readonly #groups: SqliteGroups;
+  readonly #clock: Clock;
   readonly #release: () => void;
-  readonly #selectSnapshot;
+  readonly #snapshotNumber;
+  readonly #snapshotParts;
   #outbox: OutboxReads | undefined;
   #mesh: MeshReads | undefined;
   #conversations: ConversationIndex | undefined;
   #federation: FederationReads | undefined;
   #memory: KeyValueMemory | undefined;
-  #closed = false;
+  #sweeping: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
 
-  constructor({ db, rooms, limits, cachedJournals, release }: StoreParts) {
+  constructor(parts: StoreParts) {
+    const { db, rooms, clock, loop, writerLimits, indexBatch } = parts;
     this.#db = db;
-    this.#release = release;
-    this.#journals = new Journals(db, cachedJournals);
+    this.#clock = clock;
+    this.#release = parts.release;
+    const undo = new Undo();
+    this.#journals = new Journals(db, undo, parts);
+    const journals = this.#journals;
+    this.#removals = new Removals(db, journals, undo);
+    const removals = this.#removals;
+    const taskList = new TaskList(db, undo, indexBatch);
+    this.#foreign = new ForeignWrites(db, () => {
+      journals.reload();
+      removals.reload();
+      taskList.reload();
+    });
     const handlers = new Map<string, WriteHandler>();
     for (const room of rooms) {
-      for (const [kind, handler] of room.prepareWrites({ db, journals: this.#journals })) {
+      for (const [kind, handler] of room.prepareWrites({ db, journals, removals, taskList })) {
         if (handlers.has(kind)) throw new Error(`two rooms declare the write "${kind}"`);
         handlers.set(kind, handler);
       }
     }
-    this.#group = new GroupCommit(db, this.#journals, handlers, limits);
-    this.#selectSnapshot = db.prepare<[number], Snapshot>(
-      "SELECT number, data FROM snapshots WHERE journal = ?",
+    this.#groups = new SqliteGroups({
+      db,
+      journals,
+      handlers,
+      undo,
+      checkFile: parts.checkFile,
+      begin: () => {
+        this.#foreign.check();
+        removals.begin();
+        journals.writeIndex();
+        taskList.write();
+      },
+      committed: () => this.#finishRemovals(),
+    });
+    this.driver = this.#groups;
+    this.writer = new Writer({
+      driver: this.driver,
+      clock,
+      loop,
+      limits: writerLimits,
+      position: journals.position,
+    });
+    this.#snapshotNumber = db
+      .prepare<[number], number>("SELECT number FROM snapshots WHERE journal = ?")
+      .pluck();
+    this.#snapshotParts = db.prepare<[number], SnapshotPart>(
+      "SELECT name, data FROM snapshot_parts WHERE journal = ? ORDER BY name",
     );
-    this.tasks = createTaskIndex(db, () => this.#assertOpen());
+    this.tasks = createTaskIndex(db, { taskList, loop, ready: () => this.#ready() });
     this.tokens = createTokenIndex(db, () => this.#assertOpen());
     this.http = createHttpState(db, () => this.#assertOpen());
     this.a2a = createA2aState(db, () => this.#assertOpen());
+    this.#finishRemovals();
   }
 
   /** Prepared when first asked for, so that a store without this room can be opened too. */
@@ -123,43 +188,52 @@ export class SqliteStore implements Store {
     this.#memory ??= createMemory({
       db: this.#db,
       assertOpen: () => this.#assertOpen(),
-      commit: (write) => this.commit({ appends: [], rows: [write] }),
+      commit: (write) => this.commit({ appends: [], rows: [write] }, "result"),
       now: Date.now,
     });
     return this.#memory;
   }
 
-  commit(batch: Batch): Promise<Committed> {
-    if (this.#closed) return Promise.reject(new StoreClosedError());
-    return this.#group.commit(batch);
-  }
-
-  isFull(writes: number, characters: number): boolean {
-    return this.#group.isFull(writes, characters);
+  commit(batch: Batch, kind?: "post" | "result"): Promise<Committed> {
+    if (this.#closing !== undefined) return Promise.reject(new StoreClosedError());
+    const invalid = this.#groups.invalid(batch);
+    return invalid === undefined ? this.writer.commit(batch, kind) : Promise.reject(invalid);
   }
 
   async read(
     journal: JournalKey,
     { after = 0, limit }: { after?: number; limit?: number } = {},
   ): Promise<JournalRow[]> {
-    this.#assertOpen();
+    this.#ready();
     return this.#journals.read(journal, after, limit);
   }
 
+  async readMany(journals: readonly JournalKey[]): Promise<readonly StoredJournal[]> {
+    this.#ready();
+    return journals.map((journal) => {
+      const snapshot = this.#readSnapshot(journal);
+      return { journal, snapshot, rows: this.#journals.read(journal, snapshot?.number ?? 0, undefined) };
+    });
+  }
+
   async readAll(afterPosition: number, limit: number): Promise<JournalRow[]> {
-    this.#assertOpen();
+    this.#ready();
     return this.#journals.readAll(afterPosition, limit);
   }
 
+  async position(): Promise<number> {
+    this.#ready();
+    return this.#journals.position;
+  }
+
   async lastNumber(journal: JournalKey): Promise<number> {
-    this.#assertOpen();
+    this.#ready();
     return this.#journals.lastNumber(journal);
   }
 
   async readSnapshot(journal: JournalKey): Promise<Snapshot | undefined> {
-    this.#assertOpen();
-    const id = this.#journals.idOf(journal);
-    return id === undefined ? undefined : this.#selectSnapshot.get(id);
+    this.#ready();
+    return this.#readSnapshot(journal);
   }
 
   /**
@@ -168,8 +242,9 @@ export class SqliteStore implements Store {
    */
   async reclaim(): Promise<Reclaimed> {
     this.#assertOpen();
-    this.#group.assertWritable();
-    return reclaimSpace(this.#db, () => !this.#closed);
+    await this.#sweeping;
+    if (this.writer.failure !== undefined) throw this.writer.failure;
+    return reclaimSpace(this.#db, () => this.#closing === undefined && this.writer.failure === undefined);
   }
 
   /** How the connection is really set up, and how large the file is: for diagnosis, and for tests. */
@@ -186,11 +261,15 @@ export class SqliteStore implements Store {
     };
   }
 
-  /** Commits what waits, then closes the database and lets go of the lock. */
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#group.flush();
+  /** Takes nothing more, writes what waits, then closes the database and lets go of the lock. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#drained();
+    this.writer.close();
     try {
       this.#db.close();
     } finally {
@@ -198,7 +277,51 @@ export class SqliteStore implements Store {
     }
   }
 
+  /** A store that cannot be written is not waited for without end; one that is only slow is. */
+  async #drained(): Promise<void> {
+    const drained = this.writer.drained().then(() => true);
+    for (;;) {
+      let cancel = (): void => {};
+      const late = new Promise<boolean>((resolve) => {
+        cancel = this.#clock.after(CLOSING_PATIENCE, () => resolve(this.writer.health.state !== "open"));
+      });
+      const done = await Promise.race([drained, late]);
+      cancel();
+      if (done) return;
+    }
+  }
+
+  /** Removes what is left of removed journals, a step at a time and behind what waits already. */
+  #finishRemovals(): void {
+    if (this.#sweeping !== undefined || !this.#removals.unfinished) return;
+    const step: JournalSweep = { kind: "journal.sweep" };
+    const sweep = async (): Promise<void> => {
+      while (this.#removals.unfinished && this.#closing === undefined) {
+        await this.writer.commit({ appends: [], rows: [step] }, "result");
+      }
+    };
+    // A step that fails is taken up by the next process that opens the store.
+    this.#sweeping = sweep()
+      .catch(() => {})
+      .finally(() => {
+        this.#sweeping = undefined;
+      });
+  }
+
+  #readSnapshot(journal: JournalKey): Snapshot | undefined {
+    const id = this.#journals.idOf(journal);
+    if (id === undefined) return undefined;
+    const number = this.#snapshotNumber.get(id);
+    return number === undefined ? undefined : { number, parts: this.#snapshotParts.all(id) };
+  }
+
+  /** Before a read that uses what is kept in memory. */
+  #ready(): void {
+    this.#assertOpen();
+    this.#foreign.check();
+  }
+
   #assertOpen(): void {
-    if (this.#closed) throw new StoreClosedError();
+    if (this.#closing !== undefined) throw new StoreClosedError();
   }
 }

@@ -2,12 +2,14 @@ import {
   INSTANCE_ROLES,
   type InstanceId,
   type InstanceRole,
+  type Loop,
   TASK_STATUSES,
   type TaskIndex,
   type TaskRow,
   type TaskStatus,
 } from "../../engine/ports.js";
 import type { Database } from "./driver.js";
+import type { TaskList } from "./task-list.js";
 
 interface StoredTask {
   readonly key: string;
@@ -19,44 +21,68 @@ interface StoredTask {
   readonly title: string | null;
   readonly created_at: number;
   readonly updated_at: number;
+  readonly held: number;
+  readonly open_work: number;
 }
 
-const COLUMNS = "key, role, instance, task_id, owner, status, title, created_at, updated_at";
+const COLUMNS = "key, role, instance, task_id, owner, status, title, created_at, updated_at, held, open_work";
 
 /** Sorts after every key: where a list begins that was given no cursor. */
 const AFTER_EVERY_KEY = "\u{10FFFF}";
 
+/** How many rows a page reads at most, however few of them are what was asked for. */
+const MOST_ROWS = 2_000;
+
+/** A page that has to look for its tasks reads this many rows at a time. */
+const FEWEST_ROWS = 100;
+
+/** Tasks that are counted before others get their turn. */
+const COUNTED_AT_ONCE = 2_000;
+
+const OPEN = "status IN ('running', 'paused')";
+const FINISHED = "status IN ('completed', 'failed', 'cancelled')";
+
+const LISTED_COLUMNS = COLUMNS.replaceAll(/\w+/g, "tasks.$&");
+const LISTED = `FROM task_list CROSS JOIN tasks ON tasks.key = task_list.key
+    WHERE task_list.role = @role AND task_list.instance = @instance`;
+
 /** The queries, by name, so that a test can ask for their plans. */
 export const TASK_QUERIES = {
-  find: `SELECT ${COLUMNS} FROM tasks WHERE role = @role AND instance = @instance AND task_id = @taskId`,
+  find: `SELECT ${COLUMNS} FROM tasks WHERE task_id = @taskId AND instance = @instance AND role = @role`,
   byKey: `SELECT ${COLUMNS} FROM tasks WHERE key = @key`,
   listAll: `SELECT ${COLUMNS} FROM tasks WHERE key < @before ORDER BY key DESC LIMIT @limit`,
-  listStatus: `SELECT ${COLUMNS} FROM tasks WHERE status = @status AND key < @before ORDER BY key DESC LIMIT @limit`,
-  listInstanceStatus: `SELECT ${COLUMNS} FROM tasks
-    WHERE role = @role AND instance = @instance AND status = @status AND key < @before
-    ORDER BY key DESC LIMIT @limit`,
-  // One index serves an instance's list with and without a status: without, its five ordered parts are merged.
-  listInstance: `${TASK_STATUSES.map(
-    (status) => `SELECT ${COLUMNS} FROM tasks
-      WHERE role = @role AND instance = @instance AND status = '${status}' AND key < @before`,
-  ).join(" UNION ALL ")} ORDER BY key DESC LIMIT @limit`,
+  // The condition twice: as the index says it, so that it is used, and as it is asked for.
+  listOpen: `SELECT ${COLUMNS} FROM tasks
+    WHERE ${OPEN} AND status = @status AND key < @before ORDER BY key DESC LIMIT @limit`,
+  listInstance: `SELECT ${LISTED_COLUMNS} ${LISTED} AND task_list.key < @before ORDER BY task_list.key DESC LIMIT @limit`,
   inOrderAll: `SELECT ${COLUMNS} FROM tasks WHERE key > @after ORDER BY key LIMIT @limit`,
-  inOrderInstance: `${TASK_STATUSES.map(
-    (status) => `SELECT ${COLUMNS} FROM tasks
-      WHERE role = @role AND instance = @instance AND status = '${status}' AND key > @after`,
-  ).join(" UNION ALL ")} ORDER BY key LIMIT @limit`,
+  inOrderInstance: `SELECT ${LISTED_COLUMNS} ${LISTED} AND task_list.key > @after ORDER BY task_list.key LIMIT @limit`,
+  withOpenStatus: `SELECT ${COLUMNS} FROM tasks
+    WHERE ${OPEN} AND status = @status AND key > @after ORDER BY key LIMIT @limit`,
   withStatus: `SELECT ${COLUMNS} FROM tasks WHERE status = @status AND key > @after ORDER BY key LIMIT @limit`,
-  // Named, because the planner would rather look up the three statuses in tasks_by_status and sort all they have.
+  withHeld: `SELECT ${COLUMNS} FROM tasks WHERE held = 1 AND key > @after ORDER BY key LIMIT @limit`,
+  withOpenWork: `SELECT ${COLUMNS} FROM tasks WHERE open_work = 1 AND key > @after ORDER BY key LIMIT @limit`,
+  // Named, because the planner would rather walk along the keys.
   finishedBefore: `SELECT ${COLUMNS} FROM tasks INDEXED BY tasks_finished
-    WHERE status IN ('completed', 'failed', 'cancelled') AND (updated_at, key) < (@updatedAt, @key)
+    WHERE ${FINISHED} AND (updated_at, key) < (@updatedAt, @key)
+      AND (updated_at, key) > (@afterUpdatedAt, @afterKey)
     ORDER BY updated_at, key LIMIT @limit`,
   oldestToKeep: `SELECT updated_at AS updatedAt, key FROM tasks INDEXED BY tasks_finished
-    WHERE status IN ('completed', 'failed', 'cancelled')
-    ORDER BY updated_at DESC, key DESC LIMIT 1 OFFSET @skip`,
-  counts: "SELECT status, count(*) AS count FROM tasks GROUP BY status",
-  countsOfInstance: `SELECT status, count(*) AS count FROM tasks
-    WHERE role = @role AND instance = @instance GROUP BY status`,
+    WHERE ${FINISHED} ORDER BY updated_at DESC, key DESC LIMIT 1 OFFSET @skip`,
+  countAll: `SELECT status, count(*) AS count, max(key) AS newest FROM (
+      SELECT key, status FROM tasks WHERE key > @after ORDER BY key LIMIT @limit
+    ) GROUP BY status`,
+  countInstance: `SELECT status, count(*) AS count, max(key) AS newest FROM (
+      SELECT tasks.key, status ${LISTED} AND task_list.key > @after ORDER BY task_list.key LIMIT @limit
+    ) GROUP BY status`,
 } as const;
+
+/** Tasks of one status, within a part of a list. */
+interface Counted {
+  readonly status: string;
+  readonly count: number;
+  readonly newest: string;
+}
 
 /** The end of what retention may remove, in the order (updatedAt, key). */
 interface Cutoff {
@@ -64,36 +90,66 @@ interface Cutoff {
   readonly key: string;
 }
 
-export function createTaskIndex(db: Database, assertOpen: () => void): TaskIndex {
+export interface TaskIndexParts {
+  readonly taskList: Pick<TaskList, "unlisted">;
+  readonly loop: Loop;
+  /** Called before every read. */
+  readonly ready: () => void;
+}
+
+export function createTaskIndex(db: Database, { taskList, loop, ready }: TaskIndexParts): TaskIndex {
   const one = (sql: string) => db.prepare<[object], StoredTask>(sql);
   const find = one(TASK_QUERIES.find);
   const byKey = one(TASK_QUERIES.byKey);
   const listAll = one(TASK_QUERIES.listAll);
-  const listStatus = one(TASK_QUERIES.listStatus);
+  const listOpen = one(TASK_QUERIES.listOpen);
   const listInstance = one(TASK_QUERIES.listInstance);
-  const listInstanceStatus = one(TASK_QUERIES.listInstanceStatus);
   const inOrderAll = one(TASK_QUERIES.inOrderAll);
   const inOrderInstance = one(TASK_QUERIES.inOrderInstance);
+  const withOpenStatus = one(TASK_QUERIES.withOpenStatus);
   const withStatus = one(TASK_QUERIES.withStatus);
+  const withHeld = one(TASK_QUERIES.withHeld);
+  const withOpenWork = one(TASK_QUERIES.withOpenWork);
   const finishedBefore = one(TASK_QUERIES.finishedBefore);
+  const countAll = db.prepare<[object], Counted>(TASK_QUERIES.countAll);
+  const countInstance = db.prepare<[object], Counted>(TASK_QUERIES.countInstance);
   const oldestToKeep = db.prepare<[object], Cutoff>(TASK_QUERIES.oldestToKeep);
-  const counts = db.prepare<[], { status: string; count: number }>(TASK_QUERIES.counts);
-  const countsOfInstance = db.prepare<[object], { status: string; count: number }>(
-    TASK_QUERIES.countsOfInstance,
-  );
 
-  function select(
+  /** Adds an instance's tasks that are not in the table yet to some that are, all of them in order. */
+  function merged(
+    listed: readonly StoredTask[],
+    instance: InstanceId,
+    limit: number,
+    order: {
+      readonly includes: (key: string) => boolean;
+      readonly compare: (a: string, b: string) => number;
+    },
+  ): StoredTask[] {
+    const others = taskList.unlisted(instance).filter(order.includes).sort(order.compare).slice(0, limit);
+    if (others.length === 0) return [...listed];
+    const rows = others.flatMap((key) => byKey.get({ key }) ?? []);
+    return [...listed, ...rows].sort((a, b) => order.compare(a.key, b.key)).slice(0, limit);
+  }
+
+  /** Rows that a page is made of, newest first; which of them belong to it is to be seen. */
+  function rowsBefore(
     instance: InstanceId | undefined,
     status: TaskStatus | undefined,
-    page: { before: string; limit: number },
+    page: { readonly before: string; readonly limit: number },
   ): StoredTask[] {
-    if (instance === undefined) {
-      return status === undefined ? listAll.all(page) : listStatus.all({ ...page, status });
-    }
-    const scope = scopeOf(instance);
-    return status === undefined
-      ? listInstance.all({ ...page, ...scope })
-      : listInstanceStatus.all({ ...page, ...scope, status });
+    if (status !== undefined && isOpen(status)) return listOpen.all({ ...page, status });
+    if (instance === undefined) return listAll.all(page);
+    const listed = listInstance.all({ ...page, ...scopeOf(instance) });
+    return merged(listed, instance, page.limit, {
+      includes: (key) => key < page.before,
+      compare: newestFirst,
+    });
+  }
+
+  function rowsAfter(instance: InstanceId | undefined, after: string, limit: number): StoredTask[] {
+    if (instance === undefined) return inOrderAll.all({ after, limit });
+    const listed = inOrderInstance.all({ ...scopeOf(instance), after, limit });
+    return merged(listed, instance, limit, { includes: (key) => key > after, compare: oldestFirst });
   }
 
   /** Retention keeps a task only if every limit lets it: the later of the two cutoffs counts. */
@@ -113,52 +169,105 @@ export function createTaskIndex(db: Database, assertOpen: () => void): TaskIndex
 
   return {
     async find(instance, taskId) {
-      assertOpen();
+      ready();
       return optional(find.get({ ...scopeOf(instance), taskId }));
     },
 
     async byKey(key) {
-      assertOpen();
+      ready();
       return optional(byKey.get({ key }));
     },
 
     async list({ instance, status, limit, cursor }) {
-      assertOpen();
-      // One more than asked for tells whether there is another page.
-      const rows = select(instance, status, { before: cursor ?? AFTER_EVERY_KEY, limit: limit + 1 });
-      const tasks = rows.slice(0, limit).map(toTaskRow);
-      const last = tasks.at(-1);
-      return rows.length > limit && last !== undefined ? { tasks, nextCursor: last.key } : { tasks };
+      ready();
+      const asked = (row: StoredTask): boolean =>
+        (status === undefined || row.status === status) &&
+        (instance === undefined || (row.role === instance.role && row.instance === instance.id));
+      const tasks: TaskRow[] = [];
+      let before = cursor ?? AFTER_EVERY_KEY;
+      for (let read = 0; read < MOST_ROWS; ) {
+        // One more than asked for tells whether there is another page.
+        const most =
+          status === undefined ? limit + 1 : Math.min(MOST_ROWS - read, Math.max(limit + 1, FEWEST_ROWS));
+        const rows = rowsBefore(instance, status, { before, limit: most });
+        for (const row of rows) {
+          if (asked(row)) {
+            if (tasks.length >= limit) return { tasks, nextCursor: tasks.at(-1)?.key ?? before };
+            tasks.push(toTaskRow(row));
+          }
+          before = row.key;
+        }
+        if (rows.length < most) return { tasks };
+        read += rows.length;
+      }
+      return { tasks, nextCursor: before };
     },
 
     async inOrder({ instance, after = "", limit }) {
-      assertOpen();
-      const rows =
-        instance === undefined
-          ? inOrderAll.all({ after, limit })
-          : inOrderInstance.all({ ...scopeOf(instance), after, limit });
-      return rows.map(toTaskRow);
+      ready();
+      return rowsAfter(instance, after, limit).map(toTaskRow);
     },
 
     async withStatus(status, afterKey, limit) {
-      assertOpen();
-      return withStatus.all({ status, after: afterKey ?? "", limit }).map(toTaskRow);
+      ready();
+      const query = isOpen(status) ? withOpenStatus : withStatus;
+      return query.all({ status, after: afterKey ?? "", limit }).map(toTaskRow);
     },
 
-    async finished({ updatedBefore, beyondNewest, limit }) {
-      assertOpen();
+    async withWork(kind, afterKey, limit) {
+      ready();
+      const query = kind === "held" ? withHeld : withOpenWork;
+      return query.all({ after: afterKey ?? "", limit }).map(toTaskRow);
+    },
+
+    async finished({ updatedBefore, beyondNewest, limit, after }) {
+      ready();
       const cutoff = cutoffFor(updatedBefore, beyondNewest);
-      return cutoff === undefined ? [] : finishedBefore.all({ ...cutoff, limit }).map(toTaskRow);
+      if (cutoff === undefined) return [];
+      const from = {
+        afterUpdatedAt: after?.updatedAt ?? Number.MIN_SAFE_INTEGER,
+        afterKey: after?.key ?? "",
+      };
+      return finishedBefore.all({ ...cutoff, ...from, limit }).map(toTaskRow);
     },
 
     async counts(instance) {
-      assertOpen();
-      const rows = instance === undefined ? counts.all() : countsOfInstance.all(scopeOf(instance));
       const total = { running: 0, paused: 0, completed: 0, failed: 0, cancelled: 0 };
-      for (const { status, count } of rows) total[statusOf(status)] = count;
-      return total;
+      for (let after = ""; ; ) {
+        ready();
+        const page = { after, limit: COUNTED_AT_ONCE };
+        const counted =
+          instance === undefined ? countAll.all(page) : countInstance.all({ ...page, ...scopeOf(instance) });
+        let read = 0;
+        let last = after;
+        for (const { status, count, newest } of counted) {
+          total[statusOf(status)] += count;
+          read += count;
+          if (newest > last) last = newest;
+        }
+        const done = read < COUNTED_AT_ONCE;
+        for (const key of instance === undefined ? [] : taskList.unlisted(instance)) {
+          const row = key > after && (done || key <= last) ? byKey.get({ key }) : undefined;
+          if (row !== undefined) total[statusOf(row.status)]++;
+        }
+        if (done) return total;
+        after = last;
+        await new Promise<void>((resume) => loop.soon(resume));
+      }
     },
   };
+}
+
+function isOpen(status: TaskStatus): boolean {
+  return status === "running" || status === "paused";
+}
+
+function oldestFirst(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function newestFirst(a: string, b: string): number {
+  return oldestFirst(b, a);
 }
 
 function scopeOf({ role, id }: InstanceId): { role: string; instance: string } {
@@ -179,6 +288,8 @@ function toTaskRow(stored: StoredTask): TaskRow {
     ...(stored.title === null ? {} : { title: stored.title }),
     createdAt: stored.created_at,
     updatedAt: stored.updated_at,
+    ...(stored.held === 1 && { held: true }),
+    ...(stored.open_work === 1 && { openWork: true }),
   };
 }
 

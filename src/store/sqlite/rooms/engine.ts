@@ -1,5 +1,6 @@
 import type { EngineRowWrite, SnapshotPut, TaskPut, TaskRemove } from "../../../engine/ports.js";
 import { RowConflictError } from "../../../engine/ports.js";
+import type { Database } from "../driver.js";
 import { defineRoom, type RoomContext } from "../room.js";
 
 /** The engine's tables: what is known about tasks without reading journals, and snapshots of their state. */
@@ -9,8 +10,6 @@ export const engineRoom = defineRoom<EngineRowWrite>({
     {
       number: 1,
       name: "tasks and snapshots",
-      // Which index serves what: tasks_in_instance the lists and counts of one instance, tasks_by_status recovery
-      // and administration, tasks_finished retention. Each is paid for at every opening, so there are no more.
       sql: `
         CREATE TABLE tasks (
           id INTEGER PRIMARY KEY,
@@ -36,6 +35,14 @@ export const engineRoom = defineRoom<EngineRowWrite>({
         ) STRICT;
       `,
     },
+    {
+      number: 2,
+      name: "indexes of tasks that many users do not pay for, snapshots in parts",
+      sql: (db) => {
+        rebuildTasks(db);
+        db.exec(NEW_SNAPSHOTS);
+      },
+    },
   ],
   writes: {
     "task.put": putTask,
@@ -44,24 +51,94 @@ export const engineRoom = defineRoom<EngineRowWrite>({
   },
 });
 
-function putTask({ db }: RoomContext): (write: TaskPut) => void {
+/**
+ * The unique key of the old table began with the instance, and SQLite cannot drop it. Where many users have tasks, an
+ * index that begins with the instance costs every opening a page of the log; so `task_list` alone does, and is written
+ * in batches. The other indexes hold few rows, or grow at the right end: tasks_by_id because the ids that we make are in
+ * the order of time.
+ */
+function rebuildTasks(db: Database): void {
+  // Other rooms remove what they know of a task by triggers, which go with the old table.
+  const triggers = db
+    .prepare<[], string>("SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'tasks'")
+    .pluck()
+    .all();
+  db.exec(`
+    CREATE TABLE new_tasks (
+      id INTEGER PRIMARY KEY,
+      key TEXT NOT NULL UNIQUE,
+      role TEXT NOT NULL,
+      instance TEXT NOT NULL,
+      task_id TEXT NOT NULL,
+      owner TEXT NOT NULL,
+      status TEXT NOT NULL,
+      title TEXT,
+      created_at INTEGER NOT NULL,
+      updated_at INTEGER NOT NULL,
+      held INTEGER NOT NULL DEFAULT 0,
+      open_work INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    INSERT INTO new_tasks (id, key, role, instance, task_id, owner, status, title, created_at, updated_at)
+      SELECT id, key, role, instance, task_id, owner, status, title, created_at, updated_at FROM tasks ORDER BY id;
+    DROP TABLE tasks;
+    ALTER TABLE new_tasks RENAME TO tasks;
+    CREATE UNIQUE INDEX tasks_by_id ON tasks (task_id, instance, role);
+    CREATE INDEX tasks_open ON tasks (status, key) WHERE status IN ('running', 'paused');
+    CREATE INDEX tasks_held ON tasks (key) WHERE held = 1;
+    CREATE INDEX tasks_open_work ON tasks (key) WHERE open_work = 1;
+    CREATE INDEX tasks_finished ON tasks (updated_at, key)
+      WHERE status IN ('completed', 'failed', 'cancelled');
+    CREATE TABLE task_list (
+      role TEXT NOT NULL,
+      instance TEXT NOT NULL,
+      key TEXT NOT NULL,
+      PRIMARY KEY (role, instance, key)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO task_list SELECT role, instance, key FROM tasks ORDER BY role, instance, key;
+    INSERT INTO counters SELECT 'listed', ifnull(max(id), 0) FROM tasks;
+    ${triggers.map((sql) => `${sql};`).join("\n")}
+  `);
+}
+
+/** A snapshot only saves time: those of the old form are dropped, and made anew. */
+const NEW_SNAPSHOTS = `
+  DROP TABLE snapshots;
+  CREATE TABLE snapshots (
+    journal INTEGER PRIMARY KEY,
+    number INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE snapshot_parts (
+    journal INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    data TEXT NOT NULL,
+    PRIMARY KEY (journal, name)
+  ) STRICT;
+`;
+
+function putTask({ db, taskList }: RoomContext): (write: TaskPut) => void {
   const insert = db.prepare(`
-    INSERT INTO tasks (key, role, instance, task_id, owner, status, title, created_at, updated_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO tasks (id, key, role, instance, task_id, owner, status, title, created_at, updated_at, held, open_work)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING
   `);
   // Law 5: a key or a task id that belongs to another task is never updated on its behalf, but refused.
   const update = db.prepare(`
-    UPDATE tasks SET status = ?, title = coalesce(?, title), updated_at = ?
+    UPDATE tasks SET status = ?, title = coalesce(?, title), updated_at = ?, held = ?, open_work = ?
     WHERE key = ? AND role = ? AND instance = ? AND task_id = ?
   `);
   return ({ kind, row }) => {
     const { key, taskId, status, createdAt, updatedAt } = row;
     const { role, id } = row.instance;
     const title = row.title ?? null;
-    const inserted = () =>
-      insert.run(key, role, id, taskId, row.owner, status, title, createdAt, updatedAt).changes > 0;
-    const updated = () => update.run(status, title, updatedAt, key, role, id, taskId).changes > 0;
+    const held = row.held === true ? 1 : 0;
+    const work = row.openWork === true ? 1 : 0;
+    const inserted = () => {
+      const values = [key, role, id, taskId, row.owner, status, title, createdAt, updatedAt, held, work];
+      if (insert.run(taskList.nextNumber(), ...values).changes === 0) return false;
+      taskList.add(row.instance, key);
+      return true;
+    };
+    const updated = () => update.run(status, title, updatedAt, held, work, key, role, id, taskId).changes > 0;
     // Only the opening of a task gives it a title, so what is likely is tried first.
     if (title === null ? updated() || inserted() : inserted() || updated()) return;
     throw new RowConflictError(
@@ -72,8 +149,12 @@ function putTask({ db }: RoomContext): (write: TaskPut) => void {
 }
 
 function putSnapshot({ db, journals }: RoomContext): (write: SnapshotPut) => void {
-  const put = db.prepare("INSERT OR REPLACE INTO snapshots (journal, number, data) VALUES (?, ?, ?)");
-  return ({ kind, journal, number, data }) => {
+  const newestOf = db.prepare<[number], number>("SELECT number FROM snapshots WHERE journal = ?").pluck();
+  const put = db.prepare("INSERT OR REPLACE INTO snapshots (journal, number) VALUES (?, ?)");
+  const putPart = db.prepare("INSERT OR REPLACE INTO snapshot_parts (journal, name, data) VALUES (?, ?, ?)");
+  const names = db.prepare<[number], string>("SELECT name FROM snapshot_parts WHERE journal = ?").pluck();
+  const removePart = db.prepare("DELETE FROM snapshot_parts WHERE journal = ? AND name = ?");
+  return ({ kind, journal, number, parts, kept }) => {
     const id = journals.idOf(journal);
     // Snapshots are written out of band, so one may come after its task was removed: it must not outlive it.
     if (id === undefined) throw new RowConflictError(kind, `there is no journal ${journal}`);
@@ -84,18 +165,45 @@ function putSnapshot({ db, journals }: RoomContext): (write: SnapshotPut) => voi
         `a snapshot at ${number} is ahead of journal ${journal}, which is at ${last}`,
       );
     }
-    put.run(id, number, data);
+    // A task that leaves memory may be back and have another one before this one is made: parts of both do not fit.
+    const newest = newestOf.get(id);
+    if (newest !== undefined && newest > number) {
+      throw new RowConflictError(
+        kind,
+        `journal ${journal} has a snapshot at ${newest}, this one is at ${number}`,
+      );
+    }
+    const missing = new Set(kept);
+    for (const name of names.all(id)) if (!missing.delete(name)) removePart.run(id, name);
+    const [lacking] = missing;
+    if (lacking !== undefined) {
+      throw new RowConflictError(kind, `journal ${journal} has no part "${lacking}" of a snapshot to keep`);
+    }
+    put.run(id, number);
+    for (const { name, data } of parts) putPart.run(id, name, data);
   };
 }
 
-function removeTask({ db, journals }: RoomContext): (write: TaskRemove) => void {
+function removeTask({ db, journals, removals, taskList }: RoomContext): (write: TaskRemove) => void {
   const removeRow = db.prepare("DELETE FROM tasks WHERE key = ?");
-  const removeSnapshot = db.prepare("DELETE FROM snapshots WHERE journal = ?");
-  return ({ key }) => {
-    removeRow.run(key);
-    const id = journals.idOf(key);
-    if (id === undefined) return;
-    removeSnapshot.run(id);
-    journals.remove(key);
+  const find = db.prepare<
+    [string],
+    { role: string; instance: string; key: string; status: string; openWork: number }
+  >("SELECT role, instance, key, status, open_work AS openWork FROM tasks WHERE key = ?");
+  return ({ kind, key, expected }) => {
+    const row = find.get(key);
+    if (row?.status === "running") throw new RowConflictError(kind, `task ${key} is running`);
+    if (row?.openWork === 1) {
+      throw new RowConflictError(kind, `an action or a delivery of task ${key} is under way`);
+    }
+    const last = journals.lastNumber(key);
+    if (last !== expected) {
+      throw new RowConflictError(kind, `the journal of task ${key} is at ${last}, not at ${expected}`);
+    }
+    if (row !== undefined) {
+      removeRow.run(key);
+      taskList.remove(row);
+    }
+    removals.remove(key);
   };
 }

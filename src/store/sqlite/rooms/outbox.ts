@@ -11,8 +11,8 @@ import { defineRoom, type RoomContext } from "../room.js";
 
 /**
  * The outbox: one row per item, waiting or finished. `head` marks the first waiting item of a lane, so that finding
- * who may go next never walks over the lanes' tails; `outbox_targets` counts what waits, so that the limit of a
- * target does not have to.
+ * who may go next never walks over the lanes' tails; `outbox_targets` counts what waits, so that whoever asks does not
+ * have to.
  */
 export const outboxRoom = defineRoom<OutboxRowWrite>({
   room: "outbox",
@@ -70,9 +70,6 @@ export const outboxRoom = defineRoom<OutboxRowWrite>({
 
 function enqueue({ db }: RoomContext): (write: OutboxEnqueue) => void {
   const exists = db.prepare("SELECT 1 FROM outbox WHERE queue = ? AND dedupe_key = ?");
-  const waiting = db.prepare<[string, string], { waiting: number }>(
-    "SELECT waiting FROM outbox_targets WHERE queue = ? AND target = ?",
-  );
   const insert = db.prepare(`
     INSERT INTO outbox (id, queue, lane, target, payload, dedupe_key, created_at, due_at, deadline_at, head)
     VALUES (@id, @queue, @lane, @target, @payload, @dedupeKey, @createdAt, @dueAt, @deadlineAt,
@@ -83,12 +80,9 @@ function enqueue({ db }: RoomContext): (write: OutboxEnqueue) => void {
     INSERT INTO outbox_targets (queue, target, waiting) VALUES (?, ?, 1)
     ON CONFLICT (queue, target) DO UPDATE SET waiting = waiting + 1
   `);
-  return ({ kind, item, maxWaiting }) => {
+  return ({ kind, item }) => {
     const { queue, target, dedupeKey = null, deadlineAt = null } = item;
     if (dedupeKey !== null && exists.get(queue, dedupeKey) !== undefined) return;
-    if (maxWaiting !== undefined && (waiting.get(queue, target)?.waiting ?? 0) >= maxWaiting) {
-      throw new RowConflictError(kind, `${maxWaiting} items of ${queue} wait for ${target} already`);
-    }
     if (insert.run({ ...item, dedupeKey, deadlineAt }).changes === 0) {
       throw new RowConflictError(kind, `there is an item ${item.id} already`);
     }
