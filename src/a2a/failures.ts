@@ -35,9 +35,10 @@ function refusal(error: RuntimeError, report: Report): A2AError {
     // The request is good. A2A has no word of its own for "later".
     case "overloaded":
     case "mailbox_full":
+    case "store_busy":
     case "closed":
       return new A2AError({ ...words, message: `${error.message}; try again later` });
-    case "store_failure":
+    case "store_failed":
       report(error);
       return new A2AError("the server could not write this down; try again later");
     default:

@@ -1,5 +1,6 @@
 /** What A2A keeps beside the journals. The store implements it; all of it goes when its task is removed. */
 import type { InstanceId, JournalKey, RowWrite, Store } from "../engine/ports.js";
+import type { OutboxReads } from "../outbox/index.js";
 
 /** What a caller's message became: the entry of a journal that it is. */
 export interface KeptMessage {
@@ -44,4 +45,4 @@ export interface A2aState {
   isSettled(messageId: string): Promise<boolean>;
 }
 
-export type A2aStore = Pick<Store, "commit"> & { readonly a2a: A2aState };
+export type A2aStore = Pick<Store, "commit"> & { readonly a2a: A2aState; readonly outbox: OutboxReads };

@@ -13,9 +13,10 @@ const sums = fc.letrec<{ sum: Sum; leaf: Sum; binary: Sum; negative: Sum; power:
     .oneof(fc.integer({ min: 0, max: 999 }), fc.double({ min: 0.001, max: 1000, noNaN: true }))
     .map((value) => ({ ours: String(value), value })),
   negative: tie("sum").map(({ ours, value }) => ({ ours: `-(${ours})`, value: -value })),
-  power: fc
-    .tuple(tie("sum"), fc.integer({ min: 0, max: 3 }))
-    .map(([{ ours, value }, exponent]) => ({ ours: `(${ours}) ^ ${exponent}`, value: value ** exponent })),
+  power: fc.tuple(tie("sum"), fc.integer({ min: 0, max: 3 })).map(([{ ours, value }, exponent]) => ({
+    ours: `(${ours}) ^ ${exponent}`,
+    value: apply("^", value, exponent),
+  })),
   binary: fc
     .tuple(tie("sum"), fc.constantFrom("+", "-", "*", "/", "%"), tie("sum"), fc.constantFrom("", " "))
     .map(([a, operator, b, space]) => ({
@@ -31,8 +32,12 @@ const sums = fc.letrec<{ sum: Sum; leaf: Sum; binary: Sum; negative: Sum; power:
   ),
 }));
 
+/** What is no number stays none: JavaScript makes 1 of its power of 0, and 0 of what is divided by infinity. */
 function apply(operator: string, a: number, b: number): number {
+  if (!Number.isFinite(a) || !Number.isFinite(b)) return Number.NaN;
   switch (operator) {
+    case "^":
+      return a ** b;
     case "+":
       return a + b;
     case "-":

@@ -1,19 +1,10 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
-import type { ActionContext } from "../engine/agent.js";
+import { contextFor } from "../../test/kit/action-context.js";
 import { defineAction } from "./define.js";
 import type { StandardSchema } from "./standard-schema.js";
 
-const context: ActionContext = {
-  swarm: "test",
-  agent: "me",
-  task: { id: "t", key: "k", owner: "user:ann@test", contributors: [], entrypoint: "me" },
-  instance: { role: "user", id: "ann" },
-  callId: "call",
-  attempt: 1,
-  params: {},
-  signal: new AbortController().signal,
-};
+const context = contextFor();
 
 const about = { name: "book", description: "Books a table." };
 

@@ -32,7 +32,7 @@ export interface ActionOptions<P extends ActionParameters> {
   readonly parameters: P;
   /** A string is the result as it is; anything else is shown as JSON. A throw is a failed result. */
   readonly run: (args: ArgumentsOf<P>, context: ActionContext) => unknown;
-  /** True if it may run again with the same `context.callId` after a crash. Default: false. */
+  /** True if it may run again with the same `context.idempotencyKey` after a crash. Default: false. */
   readonly idempotent?: boolean;
   /** Milliseconds after which `context.signal` aborts. Default: the runtime's. */
   readonly timeLimit?: number;

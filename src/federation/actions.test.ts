@@ -1,14 +1,14 @@
 import { expect, it, onTestFinished } from "vitest";
 import { ScriptedClient } from "../../test/federation/scripted-client.js";
+import { contextFor } from "../../test/kit/action-context.js";
 import { VirtualClock } from "../../test/kit/virtual-clock.js";
-import type { ActionContext } from "../engine/agent.js";
 import { createGuard } from "../net/index.js";
-import { openSqliteStore } from "../store/index.js";
+import { openStore } from "../store/index.js";
 import { discoverSwarmsAction } from "./actions.js";
 import { SwarmRegistry } from "./registry/registry.js";
 
 async function setUp() {
-  const store = await openSqliteStore({ path: ":memory:" });
+  const store = await openStore({ path: ":memory:" });
   onTestFinished(() => store.close());
   const client = new ScriptedClient();
   const guard = createGuard({});
@@ -27,23 +27,9 @@ async function setUp() {
   return { client, registry, action, lists };
 }
 
-function contextWith(signal: AbortSignal): ActionContext {
-  const task = { id: "t", key: "k", owner: "user:ann@alpha", contributors: [], entrypoint: "boss" };
-  return {
-    swarm: "alpha",
-    agent: "boss",
-    task,
-    instance: { role: "user", id: "ann" },
-    callId: "1",
-    attempt: 1,
-    params: {},
-    signal,
-  };
-}
-
 it("registers what is found up to a limit, and says when that is reached", async () => {
   const { registry, action, lists } = await setUp();
-  const context = contextWith(new AbortController().signal);
+  const context = contextFor();
   const said = await action.run({ discovery_urls: lists(6) }, context);
   expect(registry.list()).toHaveLength(1_000);
   expect(String(said).split("\n").at(-1)).toContain("no new swarms; 1000 swarms are known");
@@ -57,6 +43,8 @@ it("stops when nobody waits for it any more", async () => {
     if (String(url) === "https://s0-2.example/") stop.abort();
     return request.call(client, url);
   };
-  await expect(action.run({ discovery_urls: lists(2) }, contextWith(stop.signal))).rejects.toThrow();
+  await expect(
+    action.run({ discovery_urls: lists(2) }, contextFor({ signal: stop.signal })),
+  ).rejects.toThrow();
   expect(registry.list().map(({ name }) => name)).toEqual(["s0-0", "s0-1", "s0-2"]);
 });

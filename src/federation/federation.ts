@@ -214,12 +214,17 @@ export class Federation {
     this.#armSweep(FIRST_SWEEP);
   }
 
-  async close(): Promise<void> {
+  /** Sends nothing more. To be called while the runtime still works: it is told what became of what was under way. */
+  async stop(): Promise<void> {
     this.#cancelSweep();
     this.#unsubscribe();
     this.#started?.copier.stop();
     await this.#health.stop();
     await this.#router.stop();
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
     await Promise.all([this.client.close(), this.#streamClient.close()]);
   }
 

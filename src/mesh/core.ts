@@ -1,9 +1,9 @@
 /** What every part of a mesh node shares: who we are, what we know, and the one way to change it. */
 
 import { LRUCache } from "lru-cache";
-import type { Clock, Ids, RowWrite, Store } from "../engine/ports.js";
+import type { Clock, Ids, JournalKey, RowWrite, Store } from "../engine/ports.js";
 import type { HttpClient, Random } from "../net/index.js";
-import { enqueue, type OutboxReads } from "../outbox/index.js";
+import { type Backlog, enqueue, type Final, type OutboxReads } from "../outbox/index.js";
 import type { KeyPair, PublicKey } from "./identity/keys.js";
 import { parsePublicKey } from "./identity/keys.js";
 import type { LifecycleEvent } from "./membership/lifecycle.js";
@@ -43,10 +43,25 @@ export interface CoreParts {
   readonly random?: Random;
 }
 
+/** Several members may be behind one place, and what waits for one waits for all of them. */
+export function placeOf({ endpoint }: Pick<Member, "endpoint">): string {
+  return new URL(endpoint).origin;
+}
+
 /** Mastership is offered to one member at a time: two that take it would be two masters. */
 export const offersLane = (swarmId: string): string => `${swarmId}/`;
 
 export const MESH_QUEUE = "mesh";
+
+/** Mail of a task that messages are sent for, one to each member it is addressed to. */
+export interface MailPlace {
+  readonly key: JournalKey;
+  readonly messageId: string;
+  /** The alias that it was addressed to. */
+  readonly swarm: string;
+  /** The ids of all these messages. */
+  readonly parts: readonly string[];
+}
 
 /** An outbox item's payload: what to say to whom. The signature is made at delivery. */
 export interface Parcel {
@@ -57,6 +72,7 @@ export interface Parcel {
   /** Signed already, because the key it needs is on its way out. */
   readonly signed?: MeshMessage;
   readonly completes?: { readonly transferTo: string };
+  readonly mail?: MailPlace;
 }
 
 /** An announcement with what only an ordinary message has. */
@@ -66,8 +82,7 @@ export interface Outgoing extends Announcement {
   readonly origin?: string;
   /** Sign now instead of at delivery. */
   readonly signNow?: boolean;
-  /** Taken whatever waits already: for rows that must not make somebody else's commit fail. Lifecycle always is. */
-  readonly unbounded?: boolean;
+  readonly mail?: MailPlace;
 }
 
 export class MeshCore {
@@ -79,11 +94,17 @@ export class MeshCore {
   onQueued: (message: QueuedMessage) => void = () => undefined;
   onViewChanged: () => void = () => undefined;
   onOutgoing: () => void = () => undefined;
-  /** Told when the delivery of a message to one recipient has its final outcome. */
-  onSettled: (messageId: string) => void = () => undefined;
+  /** Commits the rows of a delivery that has its final outcome: where there are tasks, together with theirs. */
+  commitOutcome: (parcel: Parcel, final: Final, rows: readonly RowWrite[]) => Promise<unknown> = (
+    _parcel,
+    _final,
+    rows,
+  ) => this.parts.store.commit({ appends: [], rows }, "result");
   onSwarmGone: (swarmId: string) => void = () => undefined;
   #pair: KeyPair;
   #formerPairs: readonly KeyPair[];
+  /** What waits at each place; set by who delivers. */
+  backlog: Pick<Backlog, "isFull" | "add"> = { isFull: () => false, add: () => undefined };
   #keys = new LRUCache<string, PublicKey>({ max: 4_096 });
   #last: Promise<unknown> = Promise.resolve();
 
@@ -160,17 +181,7 @@ export class MeshCore {
     outgoing: Outgoing,
   ): { readonly messageId: string; readonly rows: RowWrite[] } {
     const { ids, options } = this.parts;
-    const {
-      recipient,
-      type,
-      content,
-      extras,
-      to,
-      completes,
-      origin,
-      signNow = false,
-      unbounded = type === "system",
-    } = outgoing;
+    const { recipient, type, content, extras, to, completes, origin, signNow = false, mail } = outgoing;
     const messageId = outgoing.messageId ?? ids.uuid();
     const sentAt = this.now;
     const draft: Draft = {
@@ -191,7 +202,10 @@ export class MeshCore {
         endpoint: member.endpoint,
         ...(completes && { completes }),
         ...(signed && { signed }),
+        ...(mail && { mail }),
       };
+      const target = placeOf(member);
+      this.backlog.add(target);
       const sent: SentMessage = {
         messageId,
         swarmId,
@@ -207,16 +221,21 @@ export class MeshCore {
         queue: MESH_QUEUE,
         id: ids.ordered(),
         lane: completes === undefined ? `${swarmId}/${recipientId}` : offersLane(swarmId),
-        target: new URL(member.endpoint).origin,
+        target,
         payload: JSON.stringify(parcel),
         createdAt: sentAt,
         dueAt: sentAt,
         deadlineAt: sentAt + options.deadline,
         dedupeKey: `${messageId}/${recipientId}`,
       };
-      return [log, enqueue(item, unbounded ? {} : { maxWaiting: options.maxWaiting })];
+      return [log, enqueue(item)];
     });
     return { messageId, rows };
+  }
+
+  /** Whether nothing more may be sent to a member. @param before what is about to be sent to its place as well */
+  isFull(member: Member, before = 0): boolean {
+    return this.backlog.isFull(placeOf(member), this.parts.options.maxWaiting - before);
   }
 
   /** Commits a change and the messages that tell of it, and lets the view follow. */

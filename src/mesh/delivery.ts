@@ -1,11 +1,11 @@
 /** Takes parcels out of the outbox: signs, sends, and turns the answer into an outcome. */
-import type { Batch } from "../engine/ports.js";
 import { type BackoffPolicy, NetError } from "../net/index.js";
 import {
   type Attempt,
   type AttemptResult,
   Dispatcher,
   type Final,
+  type OutboxFinish,
   type StoredItem,
 } from "../outbox/index.js";
 import { MESH_QUEUE, type MeshCore, type Parcel } from "./core.js";
@@ -25,21 +25,22 @@ const LATER = new Set([408, 425, 429, 500, 502, 503, 504]);
 export function createDelivery(core: MeshCore): Dispatcher {
   const { store, clock, report, random } = core.parts;
   const patience = new Patience(core);
-  return new Dispatcher(
+  const dispatcher = new Dispatcher(
     { store, reads: store.outbox, clock, report, ...(random !== undefined && { random }) },
     {
       queue: MESH_QUEUE,
       backoff: BACKOFF,
       handler: (attempt) => deliver(core, attempt, patience),
-      settle: (item, final) => settle(core, item, final),
-      finished: (item, final) => {
+      settle: async (item, final, finish) => {
+        const work = () => settle(core, item, final, finish);
+        // A mastership that is handed over is a change of membership like any other.
+        await (parcelOf(item).completes === undefined ? work() : core.exclusive(work));
         patience.end(item.id);
-        afterwards(core, item, final);
       },
-      // A mastership that is handed over is a change of membership like any other.
-      atomically: (item, work) => (parcelOf(item).completes === undefined ? work() : core.exclusive(work)),
     },
   );
+  core.backlog = dispatcher.backlog;
+  return dispatcher;
 }
 
 export function parcelOf(item: StoredItem): Parcel {
@@ -151,34 +152,29 @@ function saysAccepted(value: unknown): boolean {
   return isRecord(value) && value.status === "accepted";
 }
 
-function settle(core: MeshCore, item: StoredItem, final: Final): Batch {
-  const { draft, recipientId, completes } = parcelOf(item);
+async function settle(core: MeshCore, item: StoredItem, final: Final, finish: OutboxFinish): Promise<void> {
+  const parcel = parcelOf(item);
+  const { draft, recipientId, completes } = parcel;
+  const isDelivered = final.outcome === "delivered";
   const mark: MeshRowWrite = {
     kind: "mesh.sent.mark",
     messageId: draft.message_id,
     recipientId,
-    status: final.outcome === "delivered" ? "delivered" : "failed",
+    status: isDelivered ? "delivered" : "failed",
     at: final.at,
     ...(final.reason !== undefined && { error: final.reason }),
   };
-  if (completes === undefined || final.outcome !== "delivered") return { appends: [], rows: [mark] };
-  const completed = completeTransfer(core.view, draft.swarm_id, core.id, completes.transferTo);
-  const sends = (completed?.announcements ?? []).flatMap(
-    (one) => core.outgoingRows(draft.swarm_id, one).rows,
-  );
-  return { appends: [], rows: [mark, ...(completed?.writes ?? []), ...sends] };
-}
-
-function afterwards(core: MeshCore, item: StoredItem, final: Final): void {
-  const { draft, recipientId, completes } = parcelOf(item);
-  if (completes !== undefined && final.outcome === "delivered") {
-    const completed = completeTransfer(core.view, draft.swarm_id, core.id, completes.transferTo);
-    core.follow(completed?.writes ?? []);
-    core.onOutgoing();
-    if (completed?.event !== undefined) void core.note(draft.swarm_id, completed.event);
-  }
-  core.onSettled(draft.message_id);
-  if (final.outcome === "delivered") return;
+  const completed =
+    completes !== undefined && isDelivered
+      ? completeTransfer(core.view, draft.swarm_id, core.id, completes.transferTo)
+      : undefined;
+  const { writes = [], announcements = [], event } = completed ?? {};
+  const sends = announcements.flatMap((one) => core.outgoingRows(draft.swarm_id, one).rows);
+  await core.commitOutcome(parcel, final, [finish, mark, ...writes, ...sends]);
+  core.follow(writes);
+  if (sends.length > 0) core.onOutgoing();
+  if (event !== undefined) void core.note(draft.swarm_id, event);
+  if (isDelivered) return;
   core.parts.report({
     code: "mesh_undelivered",
     message: `message ${draft.message_id} to ${recipientId} was not delivered: ${final.reason ?? final.outcome}`,

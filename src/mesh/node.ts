@@ -56,7 +56,6 @@ export class MeshNode {
   readonly #replays: RateLimiter;
   readonly #joins: RateLimiter;
   readonly #listeners = new Set<(message: QueuedMessage) => void>();
-  readonly #settled = new Set<(messageId: string) => void>();
 
   private constructor(parts: NodeParts) {
     this.#parts = parts;
@@ -75,9 +74,6 @@ export class MeshNode {
     this.core.onOutgoing = () => this.#delivery.wake();
     this.core.onViewChanged = () => this.#state.write();
     this.core.onSwarmGone = (swarmId) => parts.inviteFiles.forget(swarmId);
-    this.core.onSettled = (messageId) => {
-      for (const listener of this.#settled) listener(messageId);
-    };
     this.core.onQueued = (message) => {
       for (const listener of this.#listeners) listener(message);
     };
@@ -114,12 +110,6 @@ export class MeshNode {
   onMessage(listener: (message: QueuedMessage) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
-  }
-
-  /** Told the id of a message whenever its delivery to somebody has its final outcome. */
-  onSettled(listener: (messageId: string) => void): () => void {
-    this.#settled.add(listener);
-    return () => this.#settled.delete(listener);
   }
 
   get id(): string {

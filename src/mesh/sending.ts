@@ -1,7 +1,7 @@
 /** Messages of ours: checked, committed to the outbox, and recognised when the same one is sent again. */
 import { createHash } from "node:crypto";
-import { RowConflictError, type RowWrite } from "../engine/ports.js";
-import { MESH_QUEUE, type MeshCore, type Outgoing } from "./core.js";
+import type { RowWrite } from "../engine/ports.js";
+import { type MeshCore, type Outgoing, placeOf } from "./core.js";
 import { MeshError } from "./errors.js";
 import { BROADCAST } from "./identity/agent-id.js";
 import { recipientsOf, swarmOf } from "./membership/operations.js";
@@ -55,44 +55,34 @@ export async function sendMessage(core: MeshCore, input: SendInput): Promise<Sen
     ...(messageId !== undefined && { messageId }),
     ...(origin !== undefined && { origin }),
   };
-  const deliver = async (recipients: readonly Member[]): Promise<SentReceipt> => {
-    const [id = ""] = await core.commit([], swarmId, [{ ...outgoing, to: recipients }]);
-    return { messageId: id, recipients: recipients.map(({ agentId }) => agentId) };
-  };
-  try {
-    return await deliver(members);
-  } catch (error) {
-    if (!isOverloaded(error)) throw error;
-    // One that is away for long does not keep the others from hearing.
-    const { room, full } = await byRoom(core, members);
-    if (room.length === 0) throw overloaded(error);
-    const receipt = await deliver(room).catch((again: unknown) => {
-      throw isOverloaded(again) ? overloaded(again) : again;
-    });
-    return { ...receipt, leftOut: full };
+  // One that is away for long does not keep the others from hearing.
+  const { room, full } = byRoom(core, members);
+  const sent =
+    messageId === undefined || full.length === 0 ? [] : await core.parts.store.mesh.sentById(messageId);
+  const hadIt = new Set(sent.map(({ recipientId }) => recipientId));
+  const leftOut = full.filter((agentId) => !hadIt.has(agentId));
+  if (leftOut.length > 0 && leftOut.length === members.length) {
+    const { maxWaiting } = core.parts.options;
+    throw new MeshError("overloaded", `${maxWaiting} messages already wait for ${leftOut.join(", ")}`);
   }
-}
-
-function isOverloaded(error: unknown): error is RowConflictError {
-  return error instanceof RowConflictError && error.kind === "outbox.enqueue";
-}
-
-function overloaded(cause: RowConflictError): MeshError {
-  return new MeshError("overloaded", `too much waits to be sent: ${cause.reason}`, { cause });
+  const [id = ""] = await core.commit([], swarmId, [{ ...outgoing, to: room }]);
+  const recipients = members.map(({ agentId }) => agentId).filter((agentId) => !leftOut.includes(agentId));
+  return { messageId: id, recipients, ...(leftOut.length > 0 && { leftOut }) };
 }
 
 /** Several members may be behind one place. */
-async function byRoom({ parts }: MeshCore, members: readonly Member[]) {
-  const waiting = await parts.store.outbox.waitingByTarget(MESH_QUEUE);
+function byRoom(core: MeshCore, members: readonly Member[]) {
   const places = new Map<string, number>();
   const room: Member[] = [];
   const full: string[] = [];
   for (const member of members) {
-    const { origin } = new URL(member.endpoint);
-    const left = places.get(origin) ?? parts.options.maxWaiting - (waiting.get(origin) ?? 0);
-    places.set(origin, left - 1);
-    if (left > 0) room.push(member);
-    else full.push(member.agentId);
+    const place = placeOf(member);
+    const before = places.get(place) ?? 0;
+    if (core.isFull(member, before)) full.push(member.agentId);
+    else {
+      places.set(place, before + 1);
+      room.push(member);
+    }
   }
   return { room, full };
 }
@@ -119,7 +109,6 @@ export function replyRows(
     to: [member],
     extras: replyExtras(original),
     messageId,
-    unbounded: true,
   };
   return core.outgoingRows(swarm.id, outgoing).rows;
 }

@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Batch, Clock, Committed } from "../engine/ports.js";
-import { openSqliteStore, type SqliteStore } from "../store/index.js";
+import { type Batch, type Clock, type Committed, StaleAppendError } from "../engine/ports.js";
+import { type FullStore, openStore } from "../store/index.js";
 import { VirtualClock } from "./contract/virtual-clock.js";
 import { type Attempt, type AttemptResult, Dispatcher } from "./dispatcher.js";
 import { enqueue } from "./item.js";
@@ -52,11 +52,11 @@ interface Observed {
 
 /** A store as a process sees it that dies at a certain commit: nothing it asks for later is answered. */
 function mortal(
-  store: SqliteStore,
+  store: FullStore,
   lives: number,
   keptLast: boolean,
   died: () => void,
-): Pick<SqliteStore, "commit"> {
+): Pick<FullStore, "commit"> {
   let left = lives;
   return {
     commit(batch: Batch): Promise<Committed> {
@@ -80,7 +80,7 @@ interface Ended {
 }
 
 async function live(
-  store: SqliteStore,
+  store: FullStore,
   clock: VirtualClock,
   plan: ReadonlyMap<string, PlannedItem>,
   observed: Observed,
@@ -138,24 +138,23 @@ async function live(
       handler,
       concurrency: CONCURRENCY,
       targetConcurrency: PER_TARGET,
-      settle: async (item, final) => ({
-        appends: [
-          {
-            journal: OUTCOMES,
-            expected: await store.lastNumber(OUTCOMES),
-            count: 1,
-            data: JSON.stringify([
-              {
-                id: item.id,
-                lane: item.lane,
-                outcome: final.outcome,
-                at: final.at,
-                deadline: item.deadlineAt,
-              },
-            ]),
-          },
-        ],
-      }),
+      settle: async ({ id, lane, deadlineAt }, { outcome, at }, finish) => {
+        const data = JSON.stringify([{ id, lane, outcome, at, deadline: deadlineAt }]);
+        const append = async () => {
+          const expected = await store.lastNumber(OUTCOMES);
+          return { journal: OUTCOMES, expected, count: 1, data };
+        };
+        // Several items end at once, and each wants to be the next entry.
+        for (let overtaken = true; overtaken; ) {
+          overtaken = await mine.commit({ appends: [await append()], rows: [finish] }).then(
+            () => false,
+            (error: unknown) => {
+              if (error instanceof StaleAppendError) return true;
+              throw error;
+            },
+          );
+        }
+      },
     },
   );
   for (;;) {
@@ -180,7 +179,7 @@ describe("the outbox under crashes", () => {
   it("gives every item exactly one outcome, lanes in order, limits kept", async () => {
     await fc.assert(
       fc.asyncProperty(scenario, async ({ items, lives, keptLast }) => {
-        const store = await openSqliteStore({ path: ":memory:" });
+        const store = await openStore({ path: ":memory:" });
         const clock = new VirtualClock();
         const start = clock.now();
         const plan = new Map(items.map((item, index) => [`i${index}`, item]));
@@ -239,11 +238,11 @@ describe("the outbox under crashes", () => {
     const directory = await mkdtemp(join(tmpdir(), "mailroom-outbox-"));
     const clock = new VirtualClock();
     const now = clock.now();
-    const first = await openSqliteStore({ directory });
+    const first = await openStore({ directory });
     const item = { queue: QUEUE, id: "a", lane: "l", target: "t", payload: "p", createdAt: now, dueAt: now };
     await first.commit({ appends: [], rows: [enqueue(item)] });
     await first.close();
-    const second = await openSqliteStore({ directory });
+    const second = await openStore({ directory });
     const payloads: string[] = [];
     const dispatcher = new Dispatcher(
       { store: second, reads: second.outbox, clock, report: () => undefined },
@@ -263,7 +262,7 @@ describe("the outbox under crashes", () => {
   });
 
   it("refuses a second outcome, whoever comes with it", async () => {
-    const store = await openSqliteStore({ path: ":memory:" });
+    const store = await openStore({ path: ":memory:" });
     const item = { queue: QUEUE, id: "a", lane: "l", target: "t", payload: "p", createdAt: 0, dueAt: 0 };
     await store.commit({ appends: [], rows: [enqueue(item)] });
     const finish = { kind: "outbox.finish", id: "a", outcome: "delivered", attempts: 1, at: 1 };

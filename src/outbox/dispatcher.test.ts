@@ -1,11 +1,14 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "better-sqlite3";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Batch } from "../engine/ports.js";
 import { Circuits } from "../net/index.js";
-import { openSqliteStore, type SqliteStore } from "../store/index.js";
+import { type FullStore, openStore } from "../store/index.js";
 import { VirtualClock } from "./contract/virtual-clock.js";
 import { type Attempt, type AttemptResult, Dispatcher, type QueueOptions } from "./dispatcher.js";
-import { enqueue, type OutboxItem, purgeFinished } from "./item.js";
-import type { Final } from "./settle.js";
+import { enqueue, type Final, type OutboxItem, purgeFinished } from "./item.js";
+import type { StoredItem } from "./ports.js";
 
 const QUEUE = "test";
 const cleanups: (() => unknown)[] = [];
@@ -14,21 +17,24 @@ afterEach(async () => {
 });
 
 interface Setup {
-  readonly store: SqliteStore;
+  readonly store: FullStore;
   readonly clock: VirtualClock;
   readonly dispatcher: Dispatcher;
   readonly problems: unknown[];
   readonly attempts: Attempt[];
-  put(id: string, fields?: Partial<OutboxItem>, maxWaiting?: number): Promise<unknown>;
+  put(id: string, fields?: Partial<OutboxItem>): Promise<unknown>;
   /** Runs until nothing is left to do before a time. */
   run(ms?: number): Promise<void>;
 }
 
 async function setUp(
   handler: (attempt: Attempt) => AttemptResult | Promise<AttemptResult>,
-  options: Partial<QueueOptions> & { store?: SqliteStore } = {},
+  options: Partial<QueueOptions> & {
+    store?: FullStore;
+    finished?: (item: StoredItem, final: Final) => void;
+  } = {},
 ): Promise<Setup> {
-  const store = options.store ?? (await openSqliteStore({ path: ":memory:" }));
+  const store = options.store ?? (await openStore({ path: ":memory:" }));
   if (options.store === undefined) cleanups.push(() => store.close());
   const clock = new VirtualClock();
   const attempts: Attempt[] = [];
@@ -41,6 +47,12 @@ async function setUp(
         attempts.push(attempt);
         return handler(attempt);
       },
+      ...(options.finished !== undefined && {
+        settle: async (item, final, finish) => {
+          await store.commit({ appends: [], rows: [finish] });
+          options.finished?.(item, final);
+        },
+      }),
       ...options,
     },
   );
@@ -51,7 +63,7 @@ async function setUp(
     dispatcher,
     problems,
     attempts,
-    put: (id, fields = {}, maxWaiting) => {
+    put: (id, fields = {}) => {
       const now = clock.now();
       const item = {
         queue: QUEUE,
@@ -63,10 +75,7 @@ async function setUp(
         dueAt: now,
         ...fields,
       };
-      return store.commit({
-        appends: [],
-        rows: [enqueue(item, maxWaiting === undefined ? {} : { maxWaiting })],
-      });
+      return store.commit({ appends: [], rows: [enqueue(item)] });
     },
     async run(ms = 0) {
       const until = clock.now() + ms;
@@ -79,6 +88,10 @@ async function setUp(
 }
 
 const delivered: AttemptResult = { kind: "delivered" };
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise(setImmediate);
+}
 
 describe("delivery", () => {
   it("hands each item over once and remembers the outcome", async () => {
@@ -154,19 +167,37 @@ describe("delivery", () => {
     expect(await store.outbox.byDedupeKey(QUEUE, "k")).toBeUndefined();
   });
 
-  it("refuses more than a target may have waiting", async () => {
-    const { put, run, store } = await setUp(() => delivered);
-    await put("a", {}, 2);
-    await put("b", {}, 2);
-    await expect(put("c", {}, 2)).rejects.toMatchObject({ code: "row_conflict" });
-    await put("d", { target: "other" }, 2);
-    expect([...(await store.outbox.waitingByTarget(QUEUE))]).toEqual([
-      ["other", 1],
-      ["peer", 2],
+  it("says whether a target is full, and counts what was made before it is durable", async () => {
+    const ends: ((result: AttemptResult) => void)[] = [];
+    const { put, dispatcher } = await setUp(() => new Promise((resolve) => ends.push(resolve)));
+    const { backlog } = dispatcher;
+    await put("found");
+    dispatcher.wake();
+    while (ends.length === 0) await new Promise(setImmediate);
+    expect([backlog.isFull("peer", 1), backlog.isFull("peer", 2), backlog.isFull("other", 1)]).toEqual([
+      true,
+      false,
+      false,
     ]);
-    await run();
-    await put("c", {}, 2);
-    expect([...(await store.outbox.waitingByTarget(QUEUE))]).toEqual([["peer", 1]]);
+    backlog.add("peer");
+    expect(backlog.isFull("peer", 2)).toBe(true);
+    // It was never committed, which comes out when somebody is turned away for it.
+    while (backlog.isFull("peer", 2)) await new Promise(setImmediate);
+    for (const end of ends) end(delivered);
+    await dispatcher.quiet();
+    expect(backlog.isFull("peer", 1)).toBe(false);
+  });
+
+  it("takes up the lanes that it is told of, and what it was not told of with the next look at everything", async () => {
+    const { put, dispatcher, attempts } = await setUp(() => delivered);
+    await put("told");
+    await put("untold");
+    dispatcher.wake(["told", "of another"]);
+    await dispatcher.quiet();
+    expect(attempts.map(({ item }) => item.id)).toEqual(["told"]);
+    dispatcher.wake();
+    await dispatcher.quiet();
+    expect(attempts.map(({ item }) => item.id)).toEqual(["told", "untold"]);
   });
 });
 
@@ -318,7 +349,7 @@ describe("failure", () => {
   });
 
   it("remembers that an attempt was under way when the process died, if asked to", async () => {
-    const store = await openSqliteStore({ path: ":memory:" });
+    const store = await openStore({ path: ":memory:" });
     cleanups.push(() => store.close());
     const first = await setUp(
       ({ signal }) => new Promise((_, reject) => signal.addEventListener("abort", reject)),
@@ -342,35 +373,72 @@ describe("failure", () => {
 });
 
 describe("the outcome", () => {
-  it("is committed with what the owner adds, which is asked again when it was overtaken", async () => {
+  it("is committed with what the owner adds, or not at all", async () => {
+    const holder: { store?: FullStore } = {};
     let asked = 0;
-    const holder: { store?: SqliteStore } = {};
-    const settle = async (): Promise<Batch> => {
-      asked += 1;
-      // The first time the journal moves on between reading and writing.
-      const expected = (await holder.store?.lastNumber("owner")) ?? 0;
-      if (asked === 1)
-        await holder.store?.commit({ appends: [{ journal: "owner", expected, count: 1, data: "[0]" }] });
-      return { appends: [{ journal: "owner", expected, count: 1, data: '["outcome"]' }] };
-    };
-    const { put, run, store, attempts } = await setUp(() => delivered, { settle });
+    const { put, run, store, attempts } = await setUp(() => delivered, {
+      settle: async (_, { outcome }, finish) => {
+        asked += 1;
+        // The first time it thinks that the journal is further than it is.
+        const expected = asked === 1 ? 7 : 0;
+        const entry = { journal: "owner", expected, count: 1, data: JSON.stringify([outcome]) };
+        await holder.store?.commit({ appends: [entry], rows: [finish] });
+      },
+    });
     holder.store = store;
     await put("a");
     await run();
-    expect(asked).toBe(2);
-    expect(attempts).toHaveLength(1);
-    expect((await store.read("owner")).map(({ data }) => data)).toEqual(["[0]", '["outcome"]']);
+    expect(await store.outbox.counts(QUEUE)).toMatchObject({ waiting: 1 });
+    await run(5_000);
+    expect([asked, attempts.length]).toEqual([2, 1]);
+    expect((await store.read("owner")).map(({ data }) => data)).toEqual(['["delivered"]']);
+    expect(await store.outbox.counts(QUEUE)).toMatchObject({ waiting: 0, delivered: 1 });
+  });
+
+  it("is settled once, though its turn comes while its deadline is being told", async () => {
+    const settled: string[] = [];
+    const holder: { store?: FullStore; release?: () => void } = {};
+    const { put, clock, store, dispatcher } = await setUp(() => delivered, {
+      settle: async (item, { outcome }, finish) => {
+        settled.push(`${item.id} ${outcome}`);
+        await new Promise<void>((resolve) => {
+          holder.release = resolve;
+        });
+        await holder.store?.commit({ appends: [], rows: [finish] });
+      },
+    });
+    holder.store = store;
+    const start = clock.now();
+    await put("a", { deadlineAt: start + 1_000, dueAt: start + 1_001 });
+    dispatcher.wake();
+    await dispatcher.quiet();
+    clock.step(start + 1_000);
+    while (holder.release === undefined) await new Promise(setImmediate);
+    const before = dispatcher.underWay;
+    clock.jump(1);
+    dispatcher.retryNow("peer");
+    expect(dispatcher.underWay).toBe(before + 1);
+    await new Promise(setImmediate);
+    holder.release();
+    await dispatcher.quiet();
+    expect(settled).toEqual(["a expired"]);
+    expect(await store.outbox.counts(QUEUE)).toMatchObject({ waiting: 0, expired: 1 });
   });
 
   it("of one item that its owner cannot settle does not keep others from expiring", async () => {
     const finals: string[] = [];
-    const { put, run, clock } = await setUp(() => ({ kind: "retry", reason: "down", after: 3_600_000 }), {
-      settle: ({ id }) => {
-        if (id === "ill") throw new Error("no picture of it");
-        return undefined;
+    const holder: { store?: FullStore } = {};
+    const { put, run, clock, store } = await setUp(
+      () => ({ kind: "retry", reason: "down", after: 3_600_000 }),
+      {
+        settle: async ({ id }, { outcome, at }, finish) => {
+          if (id === "ill") throw new Error("no picture of it");
+          await holder.store?.commit({ appends: [], rows: [finish] });
+          finals.push(`${id} ${outcome} ${at - start}`);
+        },
       },
-      finished: ({ id }, { outcome, at }) => finals.push(`${id} ${outcome} ${at - start}`),
-    });
+    );
+    holder.store = store;
     const start = clock.now();
     await put("ill", { deadlineAt: start + 10_000 });
     await put("well", { deadlineAt: start + 10_000 });
@@ -379,14 +447,44 @@ describe("the outcome", () => {
     expect(finals).toEqual(["well expired 10000", "later expired 15500"]);
   });
 
-  it("is not asked for again when the store was busy", async () => {
+  it("[ENGINE-A-3] waits while the store cannot be written, without another attempt and without a complaint", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "mailroom-outbox-"));
+    cleanups.push(() => rm(directory, { recursive: true, force: true }));
+    const store = await openStore({ directory });
+    cleanups.push(() => store.close());
+    const blocker = new Database(join(directory, "mailroom.db"));
+    cleanups.push(() => blocker.close());
+    const { put, dispatcher, attempts, problems } = await setUp(
+      async ({ number }) => {
+        blocker.exec("BEGIN IMMEDIATE");
+        // Something is tried and fails for long enough to show.
+        await Promise.race([put(`c${number}`), until(() => store.writer.degraded)]);
+        return number === 1 ? { kind: "retry", reason: "later", after: 1_000 } : delivered;
+      },
+      { store, journalAttempts: true },
+    );
+    await put("a");
+    for (const attempt of [1, 2]) {
+      dispatcher.wake(["a"]);
+      await until(() => store.writer.degraded && store.writer.undurable === 2);
+      await expect(put("b")).rejects.toMatchObject({ code: "store_busy" });
+      blocker.exec("ROLLBACK");
+      await dispatcher.quiet();
+      expect(attempts).toHaveLength(attempt);
+      dispatcher.retryNow("peer");
+    }
+    expect(await store.outbox.item("a")).toMatchObject({ outcome: "delivered", attempts: 2 });
+    expect(problems).toEqual([]);
+  });
+
+  it("is not asked for again when the store refused it", async () => {
     const { put, run, store, attempts, problems } = await setUp(() => delivered);
     const commit = store.commit.bind(store);
     let refusals = 2;
     store.commit = (batch) => {
       if (batch.rows?.some(({ kind }) => kind === "outbox.finish") && refusals > 0) {
         refusals -= 1;
-        return Promise.reject(new Error("busy"));
+        return Promise.reject(new Error("refused"));
       }
       return commit(batch);
     };

@@ -2,9 +2,9 @@
 import { type Clock, RowConflictError, type Store } from "../engine/ports.js";
 import { type BackoffPolicy, backoffDelay, Circuits, DEFAULT_BACKOFF, type Random } from "../net/index.js";
 import { Agenda } from "./agenda.js";
-import type { OutboxBegin, OutboxRetry } from "./item.js";
+import { Backlog } from "./backlog.js";
+import { type Final, finish, type OutboxBegin, type OutboxFinish, type OutboxRetry } from "./item.js";
 import type { LaneHead, OutboxReads, StoredItem } from "./ports.js";
-import { commitFinal, type Final, type Settle } from "./settle.js";
 
 /** One attempt, as the handler gets it. */
 export interface Attempt {
@@ -35,14 +35,17 @@ export type AttemptResult =
 /** A throw is a retry. Must recognise the item by its id on a further attempt, or ask the other side to. */
 export type Handler = (attempt: Attempt) => Promise<AttemptResult>;
 
+/**
+ * Makes an outcome durable: commits the row `finish` together with what the owner of the queue has to say about it. Must
+ * not be refused for a lack of room: the outcome is known. When it throws, it is called again after a pause.
+ */
+export type Settle = (item: StoredItem, final: Final, finish: OutboxFinish) => Promise<unknown>;
+
 export interface QueueOptions {
   readonly queue: string;
   readonly handler: Handler;
+  /** Default: the row alone. */
   readonly settle?: Settle;
-  /** Called after an outcome is durable: to answer who waits for it in this process. */
-  readonly finished?: (item: StoredItem, final: Final) => void;
-  /** Runs `settle`, the commit and `finished` of an item as one piece, where the owner must not change its mind between. */
-  readonly atomically?: (item: StoredItem, work: () => Promise<void>) => Promise<void>;
   /** Attempts at once. Default 64. */
   readonly concurrency?: number;
   /** Attempts at once to one target. Default 4. */
@@ -70,8 +73,12 @@ export interface DispatcherParts {
 const PAGE = 256;
 /** How long to wait when the store did not take what it was given. */
 const STORE_PAUSE = 1_000;
+/** How long `stop` waits for a store that cannot be written. */
+const STOP_PATIENCE = 10_000;
 
 export class Dispatcher {
+  /** For limits on what waits: whoever makes an item adds it here. */
+  readonly backlog: Backlog;
   readonly #parts: DispatcherParts;
   readonly #options: QueueOptions;
   readonly #random: Random;
@@ -84,37 +91,40 @@ export class Dispatcher {
   readonly #attempted = new Set<string>();
   /** Outcomes that are known but could not be committed yet: their attempt is not made again. */
   readonly #unsettled = new Map<string, Final>();
+  /** Outcomes on their way to the store: whoever comes with another one for the same item waits for the first. */
+  readonly #settling = new Map<string, Promise<void>>();
   readonly #running = new Set<Promise<void>>();
   readonly #stop = new AbortController();
-  #seen = 0;
+  /** What to look for: everything, or these lanes. */
+  #lookEverywhere = false;
+  readonly #lanes = new Set<string>();
   #nextDeadline: number | undefined;
   /** When to look again, after the store could not say what waits. */
   #loadAgainAt: number | undefined;
   #loading: Promise<void> | undefined;
-  #wakeAgain = false;
+  #isCounted = false;
   #cancelTimer: (() => void) | undefined;
 
   constructor(parts: DispatcherParts, options: QueueOptions) {
     this.#parts = parts;
     this.#options = options;
     this.#random = parts.random ?? Math.random;
+    this.backlog = new Backlog({
+      stored: () => parts.reads.waitingByTarget(options.queue),
+      // Batches take effect in order: an empty one is done when everything before it is.
+      written: () => parts.store.commit({ appends: [] }, "result"),
+    });
     this.#circuits = options.circuits ?? new Circuits({ random: this.#random });
   }
 
-  /** Takes up what waits. Also to be called after each commit that enqueued something. */
-  wake(): void {
-    if (this.#stop.signal.aborted) return;
-    if (this.#loading !== undefined) {
-      this.#wakeAgain = true;
-      return;
-    }
-    this.#loading = this.#load().finally(() => {
-      this.#loading = undefined;
-      if (this.#wakeAgain) {
-        this.#wakeAgain = false;
-        this.wake();
-      }
-    });
+  /**
+   * Takes up what waits. To be called after each commit that enqueued something, with the lanes of that where they are
+   * known: then nothing else is looked at.
+   */
+  wake(lanes?: Iterable<string>): void {
+    if (lanes === undefined) this.#lookEverywhere = true;
+    else for (const lane of lanes) this.#lanes.add(lane);
+    this.#look();
   }
 
   /** Somebody knows that the target is back: its circuit closes and what waits for it is due now. */
@@ -136,24 +146,41 @@ export class Dispatcher {
     }
   }
 
-  /** Aborts attempts under way and waits for them; what has no outcome yet is taken up by the next process. */
+  /**
+   * Aborts attempts under way and waits for them; what has no outcome yet is taken up by the next process. Outcomes that
+   * the store cannot take for the moment are left to it.
+   */
   async stop(): Promise<void> {
     this.#cancelTimer?.();
     this.#stop.abort();
-    await this.quiet();
+    const patience = new Promise<void>((resolve) => {
+      this.#cancelTimer = this.#parts.clock.after(STOP_PATIENCE, resolve);
+    });
+    await Promise.race([this.quiet(), patience]);
+    this.#cancelTimer?.();
+  }
+
+  #look(): void {
+    if (this.#stop.signal.aborted || this.#loading !== undefined) return;
+    if (!this.#lookEverywhere && this.#lanes.size === 0) return;
+    this.#loading = this.#load().finally(() => {
+      this.#loading = undefined;
+      this.#look();
+    });
   }
 
   async #load(): Promise<void> {
+    const { reads } = this.#parts;
+    const { queue } = this.#options;
+    const lanes = this.#lookEverywhere ? undefined : [...this.#lanes];
+    this.#lookEverywhere = false;
+    this.#lanes.clear();
     try {
-      for (;;) {
-        const heads = await this.#parts.reads.heads(this.#options.queue, this.#seen, PAGE);
-        for (const head of heads) {
-          this.#seen = Math.max(this.#seen, head.number);
-          this.#add(head);
-        }
-        if (heads.length < PAGE) break;
-      }
-      this.#nextDeadline = await this.#parts.reads.nextDeadline(this.#options.queue, 0);
+      if (!this.#isCounted) await this.backlog.load();
+      this.#isCounted = true;
+      if (lanes === undefined) await this.#loadEverything();
+      else for (const lane of lanes) this.#add(await reads.head(queue, lane));
+      this.#nextDeadline = await reads.nextDeadline(queue, 0);
     } catch (error) {
       this.#storeFailed(error);
       this.#loadAgainAt = this.#parts.clock.now() + STORE_PAUSE;
@@ -161,8 +188,19 @@ export class Dispatcher {
     this.#pump();
   }
 
-  #add(head: LaneHead): void {
-    if (this.#known.has(head.id)) return;
+  /** The number orders the pages of one look and is kept no longer: what comes late may have a lower one. */
+  async #loadEverything(): Promise<void> {
+    let last = 0;
+    for (;;) {
+      const heads = await this.#parts.reads.heads(this.#options.queue, last, PAGE);
+      for (const head of heads) this.#add(head);
+      if (heads.length < PAGE) return;
+      last = heads.at(-1)?.number ?? last;
+    }
+  }
+
+  #add(head: LaneHead | undefined): void {
+    if (head === undefined || this.#known.has(head.id)) return;
     this.#known.add(head.id);
     this.#agenda.add(head);
   }
@@ -288,7 +326,7 @@ export class Dispatcher {
     const { journalAttempts = false } = this.#options;
     if (typeof journalAttempts === "function" ? journalAttempts(item) : journalAttempts) {
       const begin: OutboxBegin = { kind: "outbox.begin", id: item.id };
-      await store.commit({ appends: [], rows: [begin] });
+      await store.commit({ appends: [], rows: [begin] }, "result");
     }
     const result = await this.#handle(item);
     if (result === undefined) return this.#circuits.abandoned(head.target);
@@ -363,7 +401,7 @@ export class Dispatcher {
 
   async #keep(head: LaneHead, retry: OutboxRetry): Promise<void> {
     try {
-      await this.#parts.store.commit({ appends: [], rows: [retry] });
+      await this.#parts.store.commit({ appends: [], rows: [retry] }, "result");
       this.#agenda.add({ ...head, dueAt: retry.dueAt });
     } catch (error) {
       if (!(error instanceof RowConflictError)) throw error;
@@ -372,28 +410,33 @@ export class Dispatcher {
   }
 
   async #finish(head: LaneHead, item: StoredItem, final: Final): Promise<void> {
-    const { atomically } = this.#options;
-    this.#unsettled.set(item.id, final);
-    const work = (): Promise<void> => this.#settle(item, final);
-    await (atomically === undefined ? work() : atomically(item, work));
-    this.#unsettled.delete(item.id);
+    const settling = this.#settling.get(item.id) ?? this.#settle(item, final);
+    this.#settling.set(item.id, settling);
+    try {
+      await settling;
+    } finally {
+      this.#settling.delete(item.id);
+    }
     await this.#nextOf(head);
   }
 
   async #settle(item: StoredItem, final: Final): Promise<void> {
-    const { settle, finished } = this.#options;
-    if (!(await commitFinal(this.#parts.store, item, final, settle))) return;
+    this.#unsettled.set(item.id, final);
+    const row = finish(item.id, final);
     try {
-      finished?.(item, final);
-    } catch (cause) {
-      this.#parts.report({ code: "outbox_listener", message: `a listener of ${item.queue} failed`, cause });
+      if (this.#options.settle !== undefined) await this.#options.settle(item, final, row);
+      else await this.#parts.store.commit({ appends: [], rows: [row] }, "result");
+    } catch (error) {
+      // It had its outcome already, from another process.
+      if (!(error instanceof RowConflictError) || error.kind !== row.kind) throw error;
     }
+    this.#unsettled.delete(item.id);
+    this.backlog.remove(item.target);
   }
 
   async #nextOf({ id, lane }: LaneHead): Promise<void> {
     this.#known.delete(id);
-    const next = await this.#parts.reads.head(this.#options.queue, lane);
-    if (next !== undefined) this.#add(next);
+    this.#add(await this.#parts.reads.head(this.#options.queue, lane));
   }
 
   #expiry(item: StoredItem): Final {

@@ -1,4 +1,5 @@
 /** Durable delivery: see README.md for what it promises. */
+export type { Backlog } from "./backlog.js";
 export {
   type Attempt,
   type AttemptResult,
@@ -6,9 +7,11 @@ export {
   type DispatcherParts,
   type Handler,
   type QueueOptions,
+  type Settle,
 } from "./dispatcher.js";
 export {
   enqueue,
+  type Final,
   type FinalOutcome,
   type OutboxBegin,
   type OutboxEnqueue,
@@ -20,4 +23,3 @@ export {
   purgeFinished,
 } from "./item.js";
 export type { LaneHead, OutboxCounts, OutboxReads, OutboxStatus, StoredItem } from "./ports.js";
-export type { Final, Settle } from "./settle.js";

@@ -22,11 +22,20 @@ export interface OutboxItem {
 export const FINAL_OUTCOMES = ["delivered", "refused", "expired"] as const;
 export type FinalOutcome = (typeof FINAL_OUTCOMES)[number];
 
+/** How an item ended, and what its owner should know of it. */
+export interface Final {
+  readonly outcome: FinalOutcome;
+  readonly attempts: number;
+  readonly at: number;
+  readonly reason?: string;
+  /** What the handler learned, for the owner. In memory only. */
+  readonly note?: unknown;
+}
+
+/** Never refused: mail that an agent has sent must not fail because much waits (see `Backlog`). */
 export interface OutboxEnqueue extends RowWrite {
   readonly kind: "outbox.enqueue";
   readonly item: OutboxItem;
-  /** The batch is refused when this many items of the queue wait for the target. Default: no limit. */
-  readonly maxWaiting?: number;
 }
 
 /** An attempt is about to begin. Written only by queues that must know about attempts that a crash cut off. */
@@ -66,8 +75,12 @@ export interface OutboxPurge extends RowWrite {
 export type OutboxRowWrite = OutboxEnqueue | OutboxBegin | OutboxRetry | OutboxFinish | OutboxPurge;
 
 /** The row to put into one's own batch; tell the dispatcher (`wake`) when the batch is committed. */
-export function enqueue(item: OutboxItem, options: { maxWaiting?: number } = {}): OutboxEnqueue {
-  return { kind: "outbox.enqueue", item, ...options };
+export function enqueue(item: OutboxItem): OutboxEnqueue {
+  return { kind: "outbox.enqueue", item };
+}
+
+export function finish(id: string, { outcome, attempts, at, reason }: Final): OutboxFinish {
+  return { kind: "outbox.finish", id, outcome, attempts, at, ...(reason !== undefined && { reason }) };
 }
 
 /** The row that forgets what was finished before a time. */

@@ -5,14 +5,15 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterEach, describe, expect, it } from "vitest";
-import { A2aCarrier } from "../../src/a2a/index.js";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { A2aCarrier, type A2aCarrierOptions } from "../../src/a2a/index.js";
 import { MailClient } from "../../src/client/index.js";
-import type { Carriage, Carrier } from "../../src/engine/carrier.js";
-import { withResolvers } from "../../src/engine/runtime/waiters.js";
-import { systemClock } from "../../src/library/clock.js";
+import type { Carrier } from "../../src/engine/carrier.js";
+import type { Entry } from "../../src/engine/entries.js";
+import { type Runtime, RuntimeError } from "../../src/engine/runtime/index.js";
+import { systemClock, systemIds } from "../../src/library/clock.js";
 import { Mailroom } from "../../src/library/mailroom.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 import { loadSwarmsFromText } from "../../src/swarm/load.js";
 import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
 import { served } from "../kit/served.js";
@@ -61,8 +62,8 @@ async function definitionOf(text: string) {
   return loaded.definition;
 }
 
-const config = (url: string) =>
-  `[a2a]\nallow = ["loopback"]\n[a2a.agents]\nlab = { url = "${url}", token = "user:home" }\n`;
+const config = (url: string, settings = "") =>
+  `[a2a]\n${settings}\nallow = ["loopback"]\n[a2a.agents]\nlab = { url = "${url}", token = "user:home" }\n`;
 
 function cardAt(url: string): string {
   const supportedInterfaces = [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }];
@@ -92,10 +93,10 @@ async function listening(handle: RequestListener): Promise<string> {
 }
 
 /** An A2A agent with a card that leads to `answer`. */
-async function agent(answer: RequestListener): Promise<string> {
+async function agent(answer: RequestListener, card: () => number = () => 200): Promise<string> {
   const url = await listening((request, response) => {
     if (request.url === "/rpc") answer(request, response);
-    else response.writeHead(200, { "content-type": "application/json" }).end(cardAt(`${url}/rpc`));
+    else response.writeHead(card(), { "content-type": "application/json" }).end(cardAt(`${url}/rpc`));
   });
   return url;
 }
@@ -106,18 +107,104 @@ interface Told {
   readonly parts: readonly { readonly text: string }[];
 }
 
-/** An agent that answers each message as it is told to, and what it heard. */
-async function agentWho(reply: (message: Told) => object): Promise<{ url: string; heard: Told[] }> {
+/** An agent that answers each message as it is told to, and what it heard. Other statuses than 200 say nothing more. */
+async function agentWho(
+  reply: (message: Told) => object,
+  { card = () => 200, rpc = () => 200 }: { card?: () => number; rpc?: () => number } = {},
+): Promise<{ url: string; heard: Told[] }> {
   const heard: Told[] = [];
   const url = await agent(async (request, response) => {
     const { id, params } = JSON.parse(await text(request));
+    const status = rpc();
+    if (status !== 200) return response.writeHead(status).end("not now");
     heard.push(params.message);
     response
       .writeHead(200, { "content-type": "application/json" })
       .end(JSON.stringify({ jsonrpc: "2.0", id, ...reply(params.message) }));
-  });
+  }, card);
   return { url, heard };
 }
+
+type Store = Awaited<ReturnType<typeof openStore>>;
+
+function carrierTo(url: string, store: Store, more: Partial<A2aCarrierOptions> = {}): A2aCarrier {
+  const agents = { lab: { url, token: "user:home" } };
+  return new A2aCarrier({
+    agents,
+    fetch,
+    clock: systemClock,
+    ids: systemIds,
+    store,
+    report: () => {},
+    ...more,
+  });
+}
+
+interface Interference {
+  readonly command?: () => Promise<void>;
+  readonly receive?: (
+    input: Parameters<Runtime["receive"]>[0],
+    runtime: Runtime,
+  ) => ReturnType<Runtime["receive"]>;
+}
+
+/**
+ * A mailroom with a directory, whose process ends when it is closed. Its carrier may be hindered in what it tells the
+ * runtime, may never be started, or may be one that keeps nothing and sends nothing.
+ */
+async function openHome(
+  text: string,
+  url: string,
+  carrier: Interference | "not started" | "keeps nothing",
+  known?: string,
+) {
+  const directory = known ?? (await mkdtemp(join(tmpdir(), "mailroom-a2a-")));
+  if (known === undefined) onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  const store = await openStore({ directory });
+  const a2a = carrierTo(url, store);
+  const nothing: Carrier = { owns: (name) => a2a.owns(name), rows: () => [] };
+  const swarm = await definitionOf(text);
+  const home = await Mailroom.open({ swarm, store, carriers: [carrier === "keeps nothing" ? nothing : a2a] });
+  const { runtime } = home;
+  if (typeof carrier === "object") {
+    const { command = runtime.command.bind(runtime), receive } = carrier;
+    a2a.start({
+      command,
+      read: (key, reader) => runtime.read(key, reader),
+      receive: (input) => receive?.(input, runtime) ?? runtime.receive(input),
+    });
+  }
+  /** The first entry of a task that is wanted, once it is there. */
+  const seen = async (taskId: string, isWanted: (entry: Entry) => boolean) => {
+    const key = await runtime.find({ role: "user", id: "ann" }, taskId);
+    for await (const { entry } of runtime.follow(key ?? "")) if (isWanted(entry)) return entry;
+    return undefined;
+  };
+  return {
+    directory,
+    home,
+    seen,
+    /** What the task was told of the first mail that it sent. */
+    async carried(taskId: string) {
+      const sent = await seen(taskId, (entry) => entry.t === "sent" && entry.remote !== undefined);
+      const id = sent?.t === "sent" ? sent.message.id : "";
+      return seen(taskId, (entry) => entry.t === "carried" && entry.message === id);
+    },
+    async close() {
+      // A carrier that cannot tell would wait for it.
+      const closed = a2a.close();
+      await home.close({ grace: 0 });
+      await store.close();
+      await Promise.race([closed, new Promise(setImmediate)]);
+    },
+    /** Resolves when nothing waits to be sent. */
+    async emptied() {
+      while ((await store.outbox.counts("a2a")).waiting > 0) await new Promise(setImmediate);
+    },
+  };
+}
+
+const senderOf = (entry: Entry) => (entry.t === "sent" ? entry.message.message.sender.address : undefined);
 
 const inState = (state: string, words: string, id = "lab-task") => ({
   result: {
@@ -219,68 +306,108 @@ describe("an A2A agent as a comm target", () => {
       if (look === "forgotten") return say({ error: { code: -32001, message: "no such task" } });
       return say({ result: inState("TASK_STATE_COMPLETED", "forty-two").result.task });
     });
-    const store = await openSqliteStore({ path: ":memory:" });
-    const a2a = new A2aCarrier({ agents: { lab: { url } }, fetch, clock: systemClock, store, pollEvery: 1 });
+    const store = await openStore({ path: ":memory:" });
+    const a2a = carrierTo(url, store, { pollEvery: 1 });
     const home = await Mailroom.open({ swarm: await definitionOf(PASSER_ON), store, carriers: [a2a] });
-    a2a.bind(home.runtime);
+    a2a.start(home.runtime);
     expect(await home.user("ann").ask("think")).toMatchObject({ response: "lab: forty-two" });
     expect(looks).toEqual([]);
     expect((await home.user("ann").ask("forgotten")).response).toMatch(/^system: .*no such task/);
+    await a2a.close();
     await home.close({ grace: 0 });
     await store.close();
   });
 
   it("is not asked again, nor said not to have been reached, when its answer came before a crash", async () => {
-    const directory = await mkdtemp(join(tmpdir(), "mailroom-a2a-"));
-    await using lab = await served(ASKING_SWARM);
-    const swarm = await definitionOf(
-      swarmWith({ when: { from: "desk@lab" }, do: [{ await_message: true }] }),
-    );
-    /** `crashes`: the process ends before it is written down that the mail was carried. */
-    const open = async (crashes: boolean) => {
-      const store = await openSqliteStore({ directory });
-      const agents = { lab: { url: lab.url, token: "user:home" } };
-      const a2a = new A2aCarrier({ agents, fetch, clock: systemClock, store });
-      const { promise: sent, resolve } = withResolvers<Carriage>();
-      const carrier: Carrier = {
-        owns: (name) => a2a.owns(name),
-        async send(mail) {
-          const carriage = await a2a.send(mail);
-          // Beside it goes the notice that the task has ended.
-          if (mail.message.msg_type === "request") resolve(carriage);
-          return crashes ? new Promise(() => {}) : carriage;
-        },
-      };
-      const home = await Mailroom.open({ swarm, store, carriers: [carrier] });
-      a2a.bind(home.runtime);
-      const close = async () => {
-        a2a.close();
-        await home.close({ grace: 0 });
-        await store.close();
-      };
-      return { home, sent, close };
-    };
-    try {
-      const first = await open(true);
-      await first.home.user("ann").post("hello", { taskId: "t" });
-      expect(await first.sent).toEqual({ accepted: true });
-      await first.close();
-      const second = await open(false);
-      expect(await second.sent).toEqual({ accepted: true });
-      await second.close();
-      const rounds: string[] = [];
-      for await (const { task_id } of new MailClient(lab.url, { token: "user:home" }).listTasks())
-        rounds.push(task_id);
-      expect(rounds).toHaveLength(1);
-    } finally {
-      await rm(directory, { recursive: true, force: true });
-    }
+    const lab = await agentWho(() => inState("TASK_STATE_COMPLETED", "thank you"));
+    const waiting = swarmWith({ when: { from: "desk@lab" }, do: [{ await_message: true }] });
+    const first = await openHome(waiting, lab.url, {
+      // The process ends before it is written down that the mail was carried.
+      command: () => new Promise(() => {}),
+    });
+    await first.home.user("ann").post("hello", { taskId: "t" });
+    await first.seen("t", (entry) => entry.t === "sent" && senderOf(entry) === "desk@lab");
+    await first.close();
+    const second = await openHome(waiting, lab.url, {}, first.directory);
+    expect(await second.carried("t")).toMatchObject({ ok: true });
+    await second.close();
+    expect(lab.heard).toHaveLength(1);
+  });
+
+  it("[ENGINE-B-4] gets mail of a task that ended before it was sent, from the next process and unasked", async () => {
+    const lab = await agentWho(() => inState("TASK_STATE_COMPLETED", "thank you"));
+    const parting = swarmWith({
+      when: { from_type: "user" },
+      do: [
+        { send_request: { target: "desk@lab", subject: "Ask", body: "{{body}}" } },
+        { task_complete: "asked" },
+      ],
+    });
+    const first = await openHome(parting, lab.url, "not started");
+    expect(await first.home.user("ann").ask("hello", { taskId: "t" })).toMatchObject({ response: "asked" });
+    await first.close();
+    expect(lab.heard).toEqual([]);
+    const second = await openHome(parting, lab.url, {}, first.directory);
+    await second.emptied();
+    expect(lab.heard).toMatchObject([{ parts: [{ text: "hello" }] }]);
+    expect(await second.carried("t")).toMatchObject({ ok: true });
+    await second.close();
+  });
+
+  it("gets mail that was sent when nothing was kept of it beside its task", async () => {
+    const lab = await agentWho(() => inState("TASK_STATE_COMPLETED", "thank you"));
+    const first = await openHome(PASSER_ON, lab.url, "keeps nothing");
+    await first.home.user("ann").post("hello", { taskId: "t" });
+    await first.seen("t", (entry) => entry.t === "sent" && entry.remote !== undefined);
+    await first.close();
+    const second = await openHome(PASSER_ON, lab.url, {}, first.directory);
+    expect(await second.carried("t")).toMatchObject({ ok: true });
+    expect(lab.heard).toHaveLength(1);
+    await second.close();
+  });
+
+  it("is not told what a cancelled task had to say", async () => {
+    const lab = await agentWho(() => inState("TASK_STATE_COMPLETED", "thank you"));
+    const first = await openHome(PASSER_ON, lab.url, "not started");
+    const { task } = await first.home.user("ann").post("hello", { taskId: "t" });
+    await first.seen("t", (entry) => entry.t === "sent" && entry.remote !== undefined);
+    await task.cancel();
+    await first.close();
+    const second = await openHome(PASSER_ON, lab.url, {}, first.directory);
+    await second.emptied();
+    expect(lab.heard).toEqual([]);
+    await second.close();
+  });
+
+  it("that is away for a moment gets its mail when it is back, once", async () => {
+    let refusals = 2;
+    const lab = await agentWho(() => inState("TASK_STATE_COMPLETED", "thank you"), {
+      // First its card cannot be read, then it has no time.
+      card: () => (refusals === 2 && refusals-- > 0 ? 503 : 200),
+      rpc: () => (refusals-- > 0 ? 429 : 200),
+    });
+    await using home = await served(PASSER_ON, config(lab.url));
+    const ann = new MailClient(home.url, { token: "user:ann" });
+    expect((await ann.postMessage("hello")).response).toBe("lab: thank you");
+    expect([lab.heard.length, refusals]).toEqual([1, -1]);
+  });
+
+  it("has its answer written as soon as that can be, and is not asked for it again", async () => {
+    const lab = await agentWho(() => inState("TASK_STATE_COMPLETED", "thank you"));
+    let refusals = 2;
+    const { home, close } = await openHome(PASSER_ON, lab.url, {
+      receive: (input, runtime) =>
+        refusals-- > 0 ? Promise.reject(new RuntimeError("overloaded", "later")) : runtime.receive(input),
+    });
+    expect((await home.user("ann").ask("hello")).response).toBe("lab: thank you");
+    expect(lab.heard).toHaveLength(1);
+    await close();
   });
 
   describe("[AGT-PEER-08] that fails is told to the agent who wrote, with the reason", () => {
     /** What the agent was told, and that nothing else came of its mail. */
     async function told(url: string, body: string): Promise<string> {
-      await using home = await served(WRITER, config(url));
+      await using home = await served(WRITER, config(url, 'delivery_timeout = "1s"'));
       const ann = new MailClient(home.url, { token: "user:ann" });
       const { status, response } = await ann.postMessage(body, { taskId: "t" });
       expect(status).toBe("completed");

@@ -6,7 +6,7 @@ import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createA2aHttpDoor } from "../../src/a2a/index.js";
 import { defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
-import { openSqliteStore, type SqliteStore } from "../../src/store/index.js";
+import { type FullStore, openStore } from "../../src/store/index.js";
 import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
 import { served } from "../kit/served.js";
 
@@ -85,7 +85,7 @@ it("a server that can take no more says to come later, not that it cannot do thi
 });
 
 describe("a door of its own", () => {
-  let store: SqliteStore;
+  let store: FullStore;
   let mailroom: Mailroom;
   let http: Server;
   let port: number;
@@ -106,7 +106,7 @@ describe("a door of its own", () => {
         mail.complete(mail.body);
       },
     });
-    store = await openSqliteStore({ path: ":memory:" });
+    store = await openStore({ path: ":memory:" });
     mailroom = await Mailroom.open({ swarm: defineSwarm({ name: "desk", agents: [echo] }), store });
     reported = [];
     handled = [];

@@ -6,7 +6,7 @@ import { randomInt, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Entry } from "../../src/engine/entries.js";
 import { fold } from "../../src/engine/evolve.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 import { seededRandom } from "../kit/seeded.js";
 import { compileChild, freePort, ServerProcess, Wire } from "./processes.js";
 import { until } from "./until.js";
@@ -80,7 +80,7 @@ interface Task {
 
 /** What is on the disk of a server that does not run. */
 async function tasksOf(server: ServerProcess): Promise<Map<string, Task[]>> {
-  const store = await openSqliteStore({ directory: server.data, durability: "fast" });
+  const store = await openStore({ directory: server.data, durability: "fast" });
   const journals = new Map<string, Entry[]>();
   for (let position = 0; ; ) {
     const rows = await store.readAll(position, 1_000);

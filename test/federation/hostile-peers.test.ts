@@ -174,14 +174,13 @@ it("an ending for two instances of which one could not be written is carried thr
   await deliver(alpha.url, "forward", asked);
   const brought = [owner, "swarm:beta@gamma"];
   await deliver(alpha.url, "forward", { ...asked, source: "gamma", contributors: brought });
-  const { store } = alpha.mailroom;
-  const commit = store.commit.bind(store);
+  const { writer } = alpha.mailroom.store;
+  const push = writer.push.bind(writer);
   let ends = 0;
-  const disk = vi.spyOn(store, "commit").mockImplementation((batch) => {
-    if (batch.appends.some(({ data }) => data.includes('"completed"')) && ++ends === 2) {
-      return Promise.reject(new Error("disk full"));
-    }
-    return commit(batch);
+  const disk = vi.spyOn(writer, "push").mockImplementation((unit) => {
+    if (unit.appends.some(({ data }) => data.includes('"completed"')) && ++ends === 2) {
+      queueMicrotask(() => unit.refused(new Error("this cannot be stored"), []));
+    } else push(unit);
   });
   onTestFinished(() => disk.mockRestore());
   const ending = { ...asked, to: "boss@alpha", type: "response", subject: "::task_complete::" } as const;

@@ -8,7 +8,7 @@ import { createServer, type MailroomServer, type ServerOptions } from "../../src
 import { systemClock, systemIds } from "../../src/library/clock.js";
 import { Mailroom, type MailroomOptions } from "../../src/library/mailroom.js";
 import type { Resolve } from "../../src/net/index.js";
-import { createLocalBus, type Durability, openSqliteStore } from "../../src/store/index.js";
+import { createLocalBus, type Durability, openStore } from "../../src/store/index.js";
 
 export interface HouseOptions {
   readonly swarm: SwarmDefinition;
@@ -51,8 +51,8 @@ export async function openHouse(options: HouseOptions): Promise<House> {
   const { swarm, data, onProblem = () => {} } = options;
   const store =
     data === undefined
-      ? await openSqliteStore({ path: ":memory:" })
-      : await openSqliteStore({ directory: data, durability: options.durability ?? "fast" });
+      ? await openStore({ path: ":memory:" })
+      : await openStore({ directory: data, durability: options.durability ?? "fast" });
   const bus = createLocalBus();
   const { clock = systemClock } = options;
   const federation = await Federation.open({

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { Federation } from "../../src/federation/index.js";
 import { systemClock, systemIds } from "../../src/library/clock.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 import { houseSwarm } from "./agents.js";
 import { type House, openHouse } from "./house.js";
 
@@ -48,7 +48,7 @@ it("keeps entries that cannot be used, and says which and why", async () => {
     endpoints: { lan: LAN, odd: ODD, near: { swarm_name: "near" } },
   });
   // With another setting it is taken over.
-  const store = await openSqliteStore({ path: ":memory:" });
+  const store = await openStore({ path: ":memory:" });
   const parts = { store, clock: systemClock, ids: systemIds, swarm: "alpha", report: () => {} };
   const settings = { allow: ["10.0.0.0/8"] };
   const federation = await Federation.open({ ...parts, settings, registryFile: path });

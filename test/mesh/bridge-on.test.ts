@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { initMesh, makeDevCertificates } from "../../src/mesh/index.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 import { folder, serve } from "../cli/cli.js";
 import { meshCommand } from "./command.js";
 import { eventually, freePort } from "./kit.js";
@@ -57,7 +57,7 @@ it("what came while the bridge was off stays in the inbox, and what comes from t
     await send("What is 6 * 7?");
     await eventually(async () => (await ask("bob", "sent", "--count")).delivered, 1);
   }
-  const store = await openSqliteStore({ directory: directory("bob") });
+  const store = await openStore({ directory: directory("bob") });
   onTestFinished(() => store.close());
   expect((await store.tasks.list({ limit: 9 })).tasks).toHaveLength(1);
   expect((await ask("alice", "messages")).messages[0].content).toContain("42");

@@ -5,7 +5,7 @@ import { defineAgent, defineSwarm } from "../../src/index.js";
 import { meshActions } from "../../src/mesh/bridge/actions.js";
 import { InboundBridge } from "../../src/mesh/bridge/in.js";
 import type { HttpClient } from "../../src/net/index.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 import { contextFor } from "../kit/action-context.js";
 import { type Agent, Mesh, membersAt, textsAt } from "./harness.js";
 import { type House, Houses, saidIn, shopOf } from "./houses.js";
@@ -53,8 +53,8 @@ async function order(desk: House, body: string) {
 
 beforeEach(async () => {
   mesh = new Mesh();
-  alice = await mesh.agent("alice", {}, await openSqliteStore({ path: ":memory:" }));
-  bob = await mesh.agent("bob", {}, await openSqliteStore({ path: ":memory:" }));
+  alice = await mesh.agent("alice", {}, await openStore({ path: ":memory:" }));
+  bob = await mesh.agent("bob", {}, await openStore({ path: ":memory:" }));
   lab = await mesh.swarm(alice, bob);
   houses = new Houses(mesh);
 });

@@ -5,7 +5,7 @@ import { chmod, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 import { type Folder, folder } from "../cli/cli.js";
 import { meshCommand } from "./command.js";
 
@@ -50,7 +50,7 @@ it("an alias is none of the names that a server here would have for others", asy
       'url = "https://helper.example.com/"',
     ].join("\n"),
   );
-  const store = await openSqliteStore({ directory: data() });
+  const store = await openStore({ directory: data() });
   const entry = JSON.stringify({ baseUrl: "https://kept.example.com" });
   const put = { kind: "federation.swarm.put", name: "kept", entry };
   await store.commit({ appends: [], rows: [put] });

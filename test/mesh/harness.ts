@@ -13,7 +13,7 @@ import { createMeshHandler, type MeshResponse } from "../../src/mesh/wire/handle
 import { createLocalHandler, type LocalOptions } from "../../src/mesh/wire/local.js";
 import { type HttpAnswer, type HttpClient, NetError } from "../../src/net/index.js";
 import { VirtualClock } from "../../src/outbox/contract/virtual-clock.js";
-import { openSqliteStore, type SqliteStore } from "../../src/store/index.js";
+import { type FullStore, openStore } from "../../src/store/index.js";
 import { engineRoom } from "../../src/store/sqlite/rooms/engine.js";
 import { journalRoom } from "../../src/store/sqlite/rooms/journal.js";
 import { meshRoom } from "../../src/store/sqlite/rooms/mesh.js";
@@ -31,7 +31,7 @@ export interface Call {
 export interface Agent {
   readonly name: string;
   readonly node: MeshNode;
-  readonly store: SqliteStore;
+  readonly store: FullStore;
   readonly pair: KeyPair;
   readonly endpoint: string;
   readonly problems: { code: string; message: string }[];
@@ -81,12 +81,12 @@ export class Mesh {
     this.onDisk = onDisk;
   }
 
-  async agent(name: string, options: Partial<MeshOptions> = {}, store?: SqliteStore): Promise<Agent> {
+  async agent(name: string, options: Partial<MeshOptions> = {}, store?: FullStore): Promise<Agent> {
     const seed = Buffer.alloc(32, 0);
     seed.write(name);
     const pair = keyPairFromSeed(seed);
     const endpoint = `https://${name}.example.com/swarm`;
-    const own = store ?? (await openSqliteStore({ path: ":memory:", rooms: ROOMS }));
+    const own = store ?? (await openStore({ path: ":memory:", rooms: ROOMS }));
     const directory = mkdtempSync(join(tmpdir(), "mesh-agent-"));
     this.#directories.push(directory);
     const problems: { code: string; message: string }[] = [];
@@ -185,7 +185,7 @@ export class Mesh {
   }
 
   /** A process that dies: its agent is gone from the network, its store is what is left. */
-  crash(agent: Agent): SqliteStore {
+  crash(agent: Agent): FullStore {
     this.agents.delete(`${agent.name}.example.com`);
     void agent.node.close();
     return agent.store;

@@ -9,7 +9,11 @@ export interface House {
   readonly bridge: InboundBridge;
 }
 
-type HouseOptions = Partial<Omit<InboundOptions, "node" | "runtime">> & Pick<MailroomOptions, "limits">;
+type HouseOptions = Partial<Omit<InboundOptions, "node" | "runtime">> &
+  Pick<MailroomOptions, "limits"> & {
+    /** What happens between the mailroom and what is put together with it. */
+    readonly beforeStart?: () => Promise<void>;
+  };
 
 export class Houses implements AsyncDisposable {
   readonly #mesh: Mesh;
@@ -22,16 +26,19 @@ export class Houses implements AsyncDisposable {
   async open(
     { node, store }: Agent,
     swarm: MailroomOptions["swarm"],
-    { limits, ...options }: HouseOptions = {},
+    { limits, beforeStart, ...options }: HouseOptions = {},
   ): Promise<House> {
+    const carrier = new MeshCarrier(node, store.mesh);
     const mailroom = await Mailroom.open({
       swarm,
       store,
       clock: this.#mesh.clock,
-      carriers: [new MeshCarrier(node, store.mesh)],
+      carriers: [carrier],
       onProblem: () => undefined,
       ...(limits !== undefined && { limits }),
     });
+    await beforeStart?.();
+    carrier.start(mailroom.runtime);
     const bridge = new InboundBridge({ node, runtime: mailroom.runtime, store, ...options });
     await bridge.start();
     const house = { mailroom, bridge };
@@ -57,11 +64,13 @@ export class Houses implements AsyncDisposable {
     clock.jump(until - clock.now());
   }
 
+  async close({ bridge, mailroom }: House): Promise<void> {
+    await bridge.stop();
+    await mailroom.close({ grace: 0 });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { bridge, mailroom } of this.#houses) {
-      await bridge.stop();
-      await mailroom.close({ grace: 0 });
-    }
+    for (const house of this.#houses) await this.close(house);
   }
 }
 

@@ -10,7 +10,7 @@ import { DEFAULT_MESH_OPTIONS } from "../../src/mesh/options.js";
 import { createMeshHandler } from "../../src/mesh/wire/handler.js";
 import { listen } from "../../src/mesh/wire/listener.js";
 import { createGuard, createHttpClient, type HttpClient } from "../../src/net/index.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 
 /** `detours`: which ports it calls instead of those of its peers. */
 const [name = "", port = "", directory = "", tls = "", detours = "{}"] = process.argv.slice(2);
@@ -41,7 +41,7 @@ const http: HttpClient = {
   open: (url, options) => direct.open(by(url), options),
   close: () => direct.close(),
 };
-const store = await openSqliteStore({ directory: home });
+const store = await openStore({ directory: home });
 const node = await MeshNode.open({
   store,
   http,

@@ -10,11 +10,11 @@ import type { MeshNode } from "../../src/mesh/node.js";
 import { initMesh, openMesh, rotateKeyFile } from "../../src/mesh/setup.js";
 import { verifySignature } from "../../src/mesh/signature.js";
 import { type HttpClient, NetError } from "../../src/net/index.js";
-import { openSqliteStore, type SqliteStore } from "../../src/store/index.js";
+import { type FullStore, openStore } from "../../src/store/index.js";
 
 let directory: string;
 let keyFile: string;
-let store: SqliteStore;
+let store: FullStore;
 let node: MeshNode;
 let swarmId: string;
 
@@ -48,7 +48,7 @@ beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "mesh-rotation-"));
   keyFile = join(directory, "mesh", "agent.key");
   initMesh({ directory, agentId: "alice", endpoint: "https://alice.example.com/swarm" });
-  store = await openSqliteStore({ path: join(directory, "mailroom.db") });
+  store = await openStore({ path: join(directory, "mailroom.db") });
   node = await open();
   swarmId = (await node.create("Lab")).id;
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock, systemIds } from "../../src/library/clock.js";
 import { initMesh, openMesh, readIdentity, rotateKeyFile } from "../../src/mesh/setup.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 import { localClient } from "./kit.js";
 
 let directory: string;
@@ -39,7 +39,7 @@ describe("mesh init", () => {
 
   it("makes the key that the agent is opened with, until it is changed", async () => {
     const { publicKey } = initMesh({ directory, agentId: "dora", endpoint: "https://d.example.com/swarm" });
-    const store = await openSqliteStore({ path: ":memory:" });
+    const store = await openStore({ path: ":memory:" });
     const open = () =>
       openMesh({
         directory,

@@ -122,7 +122,7 @@ function headersFor(method: string, asked: Asked, context: ActionContext): Recor
   }
   // The same on every attempt, so that a server that knows this header does a thing once.
   if ((method === "POST" || method === "PATCH") && !given.has("idempotency-key")) {
-    extra["idempotency-key"] = context.callId;
+    extra["idempotency-key"] = context.idempotencyKey;
   }
   return { ...extra, ...asked.headers };
 }

@@ -82,7 +82,7 @@ describe("HTTP actions", () => {
       headers: {},
       body: { a: 1 },
     });
-    const key = name === "http_put" ? null : "call-1";
+    const key = name === "http_put" ? null : "key/2/0";
     expect(result).toBe(`HTTP 200 OK\n\n${JSON.stringify([method, "application/json", key, { a: 1 }])}`);
   });
 

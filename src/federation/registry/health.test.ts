@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { ScriptedClient } from "../../../test/federation/scripted-client.js";
 import { VirtualClock } from "../../../test/kit/virtual-clock.js";
 import { createGuard } from "../../net/index.js";
-import { openSqliteStore } from "../../store/index.js";
+import { openStore } from "../../store/index.js";
 import { HealthChecks } from "./health.js";
 import { SwarmRegistry } from "./registry.js";
 
@@ -10,7 +10,7 @@ const ROOT = { version: "1.2", swarm: "beta" };
 const INTERVAL = 1_000;
 
 async function setUp() {
-  const store = await openSqliteStore({ path: ":memory:" });
+  const store = await openStore({ path: ":memory:" });
   onTestFinished(() => store.close());
   const client = new ScriptedClient();
   const clock = new VirtualClock();

@@ -7,7 +7,7 @@ import { VirtualClock } from "../../../test/kit/virtual-clock.js";
 import { replaceFile } from "../../files/durable.js";
 import { systemIds } from "../../library/clock.js";
 import { createGuard } from "../../net/index.js";
-import { openSqliteStore } from "../../store/index.js";
+import { openStore } from "../../store/index.js";
 import { Federation } from "../federation.js";
 import { generateSigningKey, readSigningKey } from "../wrapper/signature.js";
 import { discover, readSwarmList } from "./discovery.js";
@@ -33,13 +33,13 @@ beforeEach(() => {
   env = {};
 });
 
-async function openStore() {
-  const store = await openSqliteStore({ path: ":memory:" });
+async function storeInMemory() {
+  const store = await openStore({ path: ":memory:" });
   onTestFinished(() => store.close());
   return store;
 }
 
-async function openRegistry(store: Awaited<ReturnType<typeof openStore>>): Promise<SwarmRegistry> {
+async function openRegistry(store: Awaited<ReturnType<typeof storeInMemory>>): Promise<SwarmRegistry> {
   const registry = new SwarmRegistry({
     store,
     clock,
@@ -57,7 +57,7 @@ const BETA = { name: "beta", baseUrl: "https://beta.example/", volatile: false }
 
 describe("registering a swarm", () => {
   it("[MAIL-REST-09, MAIL-REG-01] keeps it with what it says about itself, also after a restart", async () => {
-    const store = await openStore();
+    const store = await storeInMemory();
     await (await openRegistry(store)).register({ ...BETA, metadata: { floor: 2 } });
     const again = await openRegistry(store);
     expect(again.get("beta")).toMatchObject({
@@ -74,7 +74,7 @@ describe("registering a swarm", () => {
   });
 
   it("[MAIL-REG-01] forgets a volatile one with the process, and a kept one that became volatile", async () => {
-    const store = await openStore();
+    const store = await storeInMemory();
     const registry = await openRegistry(store);
     await registry.register(BETA);
     await registry.register({ ...BETA, volatile: true });
@@ -85,7 +85,7 @@ describe("registering a swarm", () => {
   it("[MAIL-REG-02, MAIL-SEC-04] never writes a literal token down, uses it until the restart, then needs the variable", async () => {
     const directory = mkdtempSync(join(tmpdir(), "mailroom-registry-"));
     onTestFinished(() => rmSync(directory, { recursive: true }));
-    const store = await openSqliteStore({ directory, durability: "fast" });
+    const store = await openStore({ directory, durability: "fast" });
     const registry = await openRegistry(store);
     await registry.register({ ...BETA, authToken: "very-secret-token" });
     expect(registry.tokenOf("beta")).toEqual({ kind: "ready", token: "very-secret-token" });
@@ -100,7 +100,7 @@ describe("registering a swarm", () => {
   });
 
   it("[MAIL-REG-02] keeps a reference as it was written, whatever its variable is called", async () => {
-    const store = await openStore();
+    const store = await storeInMemory();
     const reference = ["$", "{MY_OWN_NAME}"].join("");
     await (await openRegistry(store)).register({ ...BETA, authToken: reference });
     env.MY_OWN_NAME = "resolved when it is used";
@@ -110,7 +110,7 @@ describe("registering a swarm", () => {
   });
 
   it("accepts one that cannot be reached as inactive, and learns about it when it is seen", async () => {
-    const registry = await openRegistry(await openStore());
+    const registry = await openRegistry(await storeInMemory());
     client.answers.clear();
     await registry.register(BETA);
     expect(registry.get("beta")).toMatchObject({ isActive: false, version: null, lastSeen: null });
@@ -127,7 +127,7 @@ describe("registering a swarm", () => {
     ["https://user:secret@beta.example", /base URL/],
     ["beta", /base URL/],
   ])("[MAIL-SEC-01] refuses %s and says why", async (baseUrl, why) => {
-    const registry = await openRegistry(await openStore());
+    const registry = await openRegistry(await storeInMemory());
     await expect(registry.register({ ...BETA, baseUrl })).rejects.toMatchObject({
       code: "bad_swarm_url",
       message: expect.stringMatching(why),
@@ -136,7 +136,7 @@ describe("registering a swarm", () => {
   });
 
   it("refuses its own name, names that are none, and a server that calls itself otherwise", async () => {
-    const registry = await openRegistry(await openStore());
+    const registry = await openRegistry(await storeInMemory());
     for (const name of ["alpha", "a@b", "all", ""]) {
       await expect(registry.register({ ...BETA, name })).rejects.toMatchObject({ code: "bad_swarm_name" });
     }
@@ -146,7 +146,7 @@ describe("registering a swarm", () => {
   });
 
   it("pins the key that it sees first; only registering it again replaces it", async () => {
-    const store = await openStore();
+    const store = await storeInMemory();
     const registry = await openRegistry(store);
     const [first, second] = [readSigningKey(generateSigningKey()), readSigningKey(generateSigningKey())];
     client.answers.set("https://beta.example/", { body: { ...ROOT_1_3, public_key: first.publicKey } });
@@ -160,7 +160,7 @@ describe("registering a swarm", () => {
   });
 
   it("is undone by unregistering, which is refused for what is not there", async () => {
-    const store = await openStore();
+    const store = await storeInMemory();
     const registry = await openRegistry(store);
     await registry.register(BETA);
     await registry.unregister("beta");
@@ -169,7 +169,7 @@ describe("registering a swarm", () => {
   });
 
   it("stays undone, whatever a health check finds out meanwhile", async () => {
-    const store = await openStore();
+    const store = await storeInMemory();
     const registry = await openRegistry(store);
     await registry.register(BETA);
     await Promise.all([registry.unregister("beta"), registry.lost("beta")]);
@@ -178,7 +178,7 @@ describe("registering a swarm", () => {
   });
 
   it("is not undone by a check that was under way while it was replaced", async () => {
-    const store = await openStore();
+    const store = await storeInMemory();
     const registry = await openRegistry(store);
     await registry.register(BETA);
     client.answers.set("https://new.example/", { body: ROOT_1_3 });
@@ -197,7 +197,7 @@ describe("registering a swarm", () => {
   });
 
   it("is not judged by what is heard of an address that it has left", async () => {
-    const registry = await openRegistry(await openStore());
+    const registry = await openRegistry(await storeInMemory());
     await registry.register(BETA);
     await registry.lost("beta", "https://old.example");
     expect(registry.get("beta")?.isActive).toBe(true);
@@ -212,7 +212,7 @@ describe("registering a swarm", () => {
     const registryFile = join(directory, "registry.json");
     const endpoints = { beta: { swarm_name: "beta", base_url: "https://beta.example" } };
     writeFileSync(registryFile, JSON.stringify({ endpoints }));
-    const store = await openStore();
+    const store = await storeInMemory();
     const options = { store, clock, ids: systemIds, swarm: "alpha", registryFile, report: () => {} };
     const federation = await Federation.open(options);
     onTestFinished(() => federation.close());
@@ -237,7 +237,7 @@ describe("what a server says about itself", () => {
 
 describe("discovery", () => {
   it("only proposes: it overwrites nothing and takes over no token, metadata or name of ours", async () => {
-    const registry = await openRegistry(await openStore());
+    const registry = await openRegistry(await storeInMemory());
     await registry.register(BETA);
     const list = {
       swarms: [
@@ -281,7 +281,7 @@ describe("discovery", () => {
   });
 
   it("says only of those that they are proposed for which there was room, and one server leaves room for others", async () => {
-    const registry = await openRegistry(await openStore());
+    const registry = await openRegistry(await storeInMemory());
     const list = (prefix: string, length: number, source: string) =>
       Array.from({ length }, (_, at) => {
         const name = `${prefix}${at}`;
@@ -315,7 +315,7 @@ describe("discovery", () => {
       { name: "slashes", baseUrl: "https://h.example/a", source: "s" },
     ]);
     await expect(discover(client, `https://h.example${slashes}x`, { timeLimit: 1 })).rejects.toThrow();
-    const registry = await openRegistry(await openStore());
+    const registry = await openRegistry(await storeInMemory());
     await expect(
       registry.register({ ...BETA, baseUrl: `https://h.example/${slashes}x` }),
     ).rejects.toMatchObject({
@@ -348,7 +348,7 @@ describe("the reference's registry file", () => {
   };
 
   it("is imported in its old and new forms: unknown swarms are added, tokens become references", async () => {
-    const store = await openStore();
+    const store = await storeInMemory();
     const registry = await openRegistry(store);
     await registry.register(BETA);
     await registry.load(parseRegistryFile(JSON.stringify(FILE), "alpha"));
@@ -363,7 +363,7 @@ describe("the reference's registry file", () => {
   });
 
   it("knows little about its swarms: each is asked what it is when it is first seen, and again after a restart", async () => {
-    const store = await openStore();
+    const store = await storeInMemory();
     const key = readSigningKey(generateSigningKey()).publicKey;
     const root = { ...ROOT_1_3, capabilities: ["dedupe"], public_key: key };
     client.answers.set("https://beta.example/", { body: root });
@@ -385,7 +385,7 @@ describe("the reference's registry file", () => {
     const directory = mkdtempSync(join(tmpdir(), "mailroom-file-"));
     onTestFinished(() => rmSync(directory, { recursive: true }));
     const path = join(directory, "registries", "alpha.json");
-    const registry = await openRegistry(await openStore());
+    const registry = await openRegistry(await storeInMemory());
     await registry.register({ ...BETA, authToken: "very-secret-token" });
     await registry.register({ name: "passing", baseUrl: "http://localhost:9", volatile: true });
     const local = {

@@ -7,7 +7,7 @@ import { LRUCache } from "lru-cache";
 import type { Carriage, Carrier, OutgoingMail } from "../../engine/carrier.js";
 import { isEndingNotice } from "../../engine/deciding/interswarm.js";
 import type { Clock, Ids, RowWrite } from "../../engine/ports.js";
-import { type Runtime, RuntimeError } from "../../engine/runtime/index.js";
+import { type Runtime, settleMail } from "../../engine/runtime/index.js";
 import { createAgentAddress, formatAgentAddress } from "../../mail/address.js";
 import type { MAILMessage } from "../../mail/message.js";
 import { checkTaskContributor, formatTaskContributor, parseTaskContributor } from "../../mail/owner.js";
@@ -18,6 +18,7 @@ import {
   Dispatcher,
   enqueue,
   type Final,
+  type OutboxFinish,
   purgeFinished,
   type StoredItem,
 } from "../../outbox/index.js";
@@ -53,14 +54,6 @@ export interface RouterParts {
   readonly report: (problem: { code: string; message: string; cause: unknown }) => void;
 }
 
-type Tell = (carriage: Carriage) => void;
-
-/** Mail whose end somebody waits for: after an error of the store a task asks for it once more. */
-interface Waiter {
-  mail: OutgoingMail;
-  readonly tell: Set<Tell>;
-}
-
 const LARGEST_ANSWER = 256 * 1024;
 const MOST_LANES = 10_000;
 /** How long a finished delivery is known by its name, for a task that asks again after a crash. */
@@ -69,8 +62,6 @@ const KEEP_FINISHED = 24 * 60 * 60 * 1000;
 export class Router implements Carrier {
   readonly #parts: RouterParts;
   readonly #dispatcher: Dispatcher;
-  readonly #waiters = new Map<string, Waiter>();
-  readonly #waitingFor = new Map<string, number>();
   /** Lanes in which something was delivered: the task is known over there. */
   readonly #begun = new LRUCache<string, true>({ max: MOST_LANES });
   readonly #since: number;
@@ -85,7 +76,7 @@ export class Router implements Carrier {
       {
         queue: QUEUE,
         handler: (attempt) => this.#attempt(attempt),
-        finished: (item, final) => this.#finished(item, final),
+        settle: (item, final, finish) => this.#settle(item, final, finish),
         concurrency: settings.attempts,
         targetConcurrency: settings.attemptsPerSwarm,
         timeLimit: 2 * settings.attemptTime + 5_000,
@@ -122,11 +113,10 @@ export class Router implements Carrier {
     return this.#parts.registry.has(swarm);
   }
 
-  rows(mail: OutgoingMail): readonly RowWrite[] {
-    return this.#whyNot(mail) === undefined ? this.#rowsOf(mail) : [];
-  }
-
-  #rowsOf(mail: OutgoingMail): readonly RowWrite[] {
+  rows(mail: OutgoingMail): readonly RowWrite[] | Carriage {
+    const reason = this.#whyNot(mail);
+    if (reason !== undefined) return { ok: false, reason };
+    this.#dispatcher.backlog.add(mail.swarm);
     const link: LinkPut = {
       kind: "federation.link.put",
       taskId: mail.task.id,
@@ -135,41 +125,26 @@ export class Router implements Carrier {
     return [this.#item(mail), link];
   }
 
-  async send(mail: OutgoingMail): Promise<Carriage> {
-    const name = parcelName(mail);
-    const reason = this.#whyNot(mail);
-    let tell: Tell = () => undefined;
-    const settled = new Promise<Carriage>((resolve) => {
-      tell = resolve;
-    });
-    this.#wait(name, mail, tell);
-    try {
-      const item = await this.#parts.store.outbox.byDedupeKey(QUEUE, name);
-      if (item?.outcome !== undefined) {
-        this.#leave(name, tell);
-        return this.#carriage(item.target, item.outcome, item.reason, undefined);
-      }
-      if (item === undefined) {
-        if (reason !== undefined) {
-          this.#leave(name, tell);
-          return { accepted: false, reason };
-        }
-        await this.#parts.store.commit({ appends: [], rows: this.#rowsOf(mail) });
-      }
-    } catch (error) {
-      this.#leave(name, tell);
-      throw error;
-    }
-    if (this.#runtime !== undefined) this.#dispatcher.wake();
-    return settled;
+  /** What waits before there is a runtime to tell is taken up by `start`. */
+  wake(mails: readonly OutgoingMail[]): void {
+    if (this.#runtime !== undefined) this.#dispatcher.wake(mails.map(laneOf));
+  }
+
+  async find(mail: OutgoingMail): Promise<Carriage | "waiting" | undefined> {
+    const item = await this.#parts.store.outbox.byDedupeKey(QUEUE, parcelName(mail));
+    if (item === undefined) return undefined;
+    return item.outcome === undefined
+      ? "waiting"
+      : this.#carriage(item.target, item.outcome, item.reason, undefined);
   }
 
   /** Inactive swarms are skipped, and the sender hears of it; answers wait until the swarm is back. */
   #whyNot({ swarm, message }: OutgoingMail): string | undefined {
     const entry = this.#parts.registry.get(swarm);
     if (entry === undefined) return `no swarm named '${swarm}' is registered here`;
-    if ((this.#waitingFor.get(swarm) ?? 0) >= this.#parts.settings.maxWaiting) {
-      return `${this.#parts.settings.maxWaiting} messages already wait for swarm '${swarm}'`;
+    const { maxWaiting } = this.#parts.settings;
+    if (this.#dispatcher.backlog.isFull(swarm, maxWaiting)) {
+      return `${maxWaiting} messages already wait for swarm '${swarm}'`;
     }
     if (entry.isActive || message.msg_type === "response") return undefined;
     const seen =
@@ -181,15 +156,17 @@ export class Router implements Carrier {
     const { clock, ids, settings } = this.#parts;
     const now = clock.now();
     const patience = mail.message.msg_type === "response" ? settings.answerTime : settings.deliveryTime;
+    // From when it was written: a task that nobody looked at for months must not send what is long forgotten.
+    const sentAt = Math.min(Date.parse(mail.message.timestamp), now);
     return enqueue({
       queue: QUEUE,
       id: ids.ordered(),
-      lane: `${mail.task.key}/${mail.swarm}`,
+      lane: laneOf(mail),
       target: mail.swarm,
       payload: writeParcel(parcelOf(mail)),
       createdAt: now,
       dueAt: now,
-      deadlineAt: now + patience,
+      deadlineAt: sentAt + patience,
       dedupeKey: parcelName(mail),
     });
   }
@@ -206,7 +183,10 @@ export class Router implements Carrier {
     const token = registry.tokenOf(swarm);
     if (token.kind !== "ready") return { kind: "refused", reason: withoutToken(swarm, token) };
     const parcel = readParcel(item.payload);
-    const contributors = await this.#contributorsOf(item, parcel);
+    const contributors = await this.#contributorsOf(parcel).catch(() => undefined);
+    // Nothing was sent, so nothing is uncertain.
+    if (contributors === undefined)
+      return { kind: "retry", reason: "the task could not be read", answered: true };
     const direction: Direction = contributors.some((text) => swarmOf(text) === swarm) ? "back" : "forward";
     const dedupes = this.#dedupes(swarm);
     if (!dedupes && attempt.interrupted && direction === "back") {
@@ -268,7 +248,12 @@ export class Router implements Carrier {
         signal,
       });
       const latency = (performance.now() - began) / 1000;
-      if (!entry.isActive) await registry.seen(swarm, { at: clock.now(), latency });
+      if (!entry.isActive) {
+        await registry.seen(swarm, { at: clock.now(), latency }).catch((cause: unknown) => {
+          // What the swarm answered counts all the same.
+          this.#parts.report({ code: "registry", message: `that '${swarm}' is back was not noted`, cause });
+        });
+      }
       const retryAfter = answer.headers["retry-after"];
       const { status } = answer;
       return judgeAnswer(
@@ -282,71 +267,33 @@ export class Router implements Carrier {
   }
 
   /** Everybody who is known to contribute by now, this instance included. */
-  async #contributorsOf(item: StoredItem, parcel: Parcel): Promise<readonly string[]> {
-    const waiter = item.dedupeKey === undefined ? undefined : this.#waiters.get(item.dedupeKey);
+  async #contributorsOf(parcel: Parcel): Promise<readonly string[]> {
     const known =
-      waiter?.mail.task.contributors ??
-      (await this.#runtime?.read(parcel.key, (state) => [...state.contributors])) ??
-      parcel.contributors;
+      (await this.#runtime?.read(parcel.key, (state) => [...state.contributors])) ?? parcel.contributors;
     const own = formatTaskContributor({ ...parcel.instance, swarm: this.#parts.local() });
     return known.includes(own) ? known : [...known, own];
   }
 
-  #finished(item: StoredItem, final: Final): void {
-    if (final.outcome === "delivered") this.#begun.set(item.lane, true);
-    const carriage = this.#carriage(item.target, final.outcome, final.reason, final.note);
-    const name = item.dedupeKey ?? "";
-    const waiter = this.#waiters.get(name);
-    if (waiter !== undefined) {
-      this.#forget(name, waiter);
-      for (const tell of waiter.tell) tell(carriage);
-      return;
-    }
-    // Sent by an earlier process for a task that has not been looked at since.
+  async #settle(item: StoredItem, final: Final, finish: OutboxFinish): Promise<void> {
+    const { store } = this.#parts;
     const { key, message } = readParcel(item.payload);
-    const learnt = carriage.accepted
-      ? { ok: true, ...(carriage.contributors !== undefined && { contributors: carriage.contributors }) }
-      : { ok: false, reason: carriage.reason };
-    this.#runtime
-      ?.command(key, { type: "carried", messageId: message.id, swarm: item.target, ...learnt })
-      .catch((cause: unknown) => {
-        if (cause instanceof RuntimeError && cause.code === "unknown_task") return;
-        if (cause instanceof RuntimeError && cause.code === "closed") return;
-        const what = isEndingNotice(message) ? "the end of a task" : "a message";
-        this.#parts.report({ code: "carried", message: `${what} was delivered and not noted`, cause });
-      });
+    const carriage = this.#carriage(item.target, final.outcome, final.reason, final.note);
+    if (this.#runtime === undefined) throw new Error("federation has not been started");
+    const mail = { key, messageId: message.id, swarm: item.target };
+    await settleMail({ runtime: this.#runtime, store }, mail, carriage, [finish]);
+    if (carriage.ok) this.#begun.set(item.lane, true);
   }
 
   #carriage(swarm: string, outcome: Final["outcome"], reason: string | undefined, note: unknown): Carriage {
-    if (outcome !== "delivered") return { accepted: false, reason: reason ?? outcome };
+    if (outcome !== "delivered") return { ok: false, reason: reason ?? outcome };
     const runner = runnerIn(note, swarm) ?? `swarm:${this.#parts.local()}@${swarm}`;
-    return { accepted: true, contributors: [runner] };
+    return { ok: true, contributors: [runner] };
   }
+}
 
-  /** Mail counts once, however many wait for its end. */
-  #wait(name: string, mail: OutgoingMail, tell: Tell): void {
-    const known = this.#waiters.get(name);
-    if (known !== undefined) {
-      known.mail = mail;
-      known.tell.add(tell);
-      return;
-    }
-    this.#waiters.set(name, { mail, tell: new Set([tell]) });
-    this.#waitingFor.set(mail.swarm, (this.#waitingFor.get(mail.swarm) ?? 0) + 1);
-  }
-
-  /** The others who wait for it still do. */
-  #leave(name: string, tell: Tell): void {
-    const waiter = this.#waiters.get(name);
-    if (waiter?.tell.delete(tell) === true && waiter.tell.size === 0) this.#forget(name, waiter);
-  }
-
-  #forget(name: string, { mail: { swarm } }: Waiter): void {
-    this.#waiters.delete(name);
-    const left = (this.#waitingFor.get(swarm) ?? 1) - 1;
-    if (left > 0) this.#waitingFor.set(swarm, left);
-    else this.#waitingFor.delete(swarm);
-  }
+/** Mail of one task to one swarm arrives in the order in which it was sent. */
+function laneOf({ task, swarm }: OutgoingMail): string {
+  return `${task.key}/${swarm}`;
 }
 
 /**

@@ -32,7 +32,7 @@ export function meshActions({ node, github }: MeshActionsOptions): readonly Acti
       idempotent: true,
       // The id follows from the call, so that a repeated call is the same message.
       run: async ({ swarm, to, content }, context) => {
-        const messageId = derivedUuid(`action/${context.task.key}/${context.callId}`);
+        const messageId = derivedUuid(`action/${context.idempotencyKey}`);
         const origin = originOf(context, messageId, `Message to ${to}`);
         const { recipients, leftOut = [] } = await node().send({
           swarmId: swarmOf(swarm).id,

@@ -71,7 +71,7 @@ export class Answers {
       at: node.core.now,
     };
     try {
-      await store.commit({ appends: [], rows: [done, ...reply] });
+      await store.commit({ appends: [], rows: [done, ...reply] }, "result");
       node.wake();
     } catch (error) {
       if (!(error instanceof RowConflictError)) throw error;

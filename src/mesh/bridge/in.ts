@@ -3,7 +3,7 @@
  * is waiting for it. Every step is committed with the mark that says it was done, so a crash repeats nothing.
  */
 import { type InstanceId, RowConflictError, type Store, type TaskIndex } from "../../engine/ports.js";
-import { type Runtime, RuntimeError, type RuntimeErrorCode } from "../../engine/runtime/index.js";
+import { isForLater, type Runtime, RuntimeError } from "../../engine/runtime/index.js";
 import { createAgentAddress } from "../../mail/address.js";
 import { buildResponse } from "../../mail/build.js";
 import { backoffDelay } from "../../net/index.js";
@@ -33,15 +33,9 @@ export interface InboundOptions {
 }
 
 const PAGE = 50;
+/** Beyond this many it costs less to look at everything that waits. */
+const MOST_ARRIVED = 1_000;
 const HOUR = 3_600_000;
-
-/** What the runtime says when it cannot now. All else that it refuses it would refuse again. */
-const LATER: ReadonlySet<RuntimeErrorCode> = new Set<RuntimeErrorCode>([
-  "overloaded",
-  "mailbox_full",
-  "store_failure",
-  "closed",
-]);
 
 export class InboundBridge {
   readonly #options: InboundOptions;
@@ -52,13 +46,14 @@ export class InboundBridge {
   #unsubscribe: (() => void) | undefined;
   #pumping: Promise<void> | undefined;
   #again = false;
-  /** The last message that was looked at: what is before it was taken, or put off. */
-  #seen: string | undefined;
+  /** Messages that came since, in order. */
+  #arrived: string[] = [];
   /** Where a message was put off, later ones wait as well, so that none overtakes another. */
   readonly #held = new Set<string>();
   #failures = 0;
   #isLate = false;
-  #startOver = false;
+  /** Everything that waits is to be looked at: at the start, and when what was put off is due again. */
+  #startOver = true;
   #cancelRetry: (() => void) | undefined;
 
   constructor(options: InboundOptions) {
@@ -72,7 +67,10 @@ export class InboundBridge {
 
   /** Takes up what was queued before, also by an earlier process, and from then on what comes. */
   async start(): Promise<void> {
-    this.#unsubscribe = this.#options.node.onMessage(() => this.#pump());
+    this.#unsubscribe = this.#options.node.onMessage(({ id }) => {
+      if (this.#arrived.push(id) > MOST_ARRIVED) this.#startOver = true;
+      this.#pump();
+    });
     let last: string | undefined;
     for (;;) {
       const page = await this.#options.store.mesh.queued("processing", PAGE, last);
@@ -110,27 +108,38 @@ export class InboundBridge {
   }
 
   async #takeAll(): Promise<void> {
-    if (this.#startOver) {
-      this.#startOver = false;
-      this.#seen = undefined;
-      this.#held.clear();
-    }
     try {
-      for (;;) {
-        const page = await this.#options.store.mesh.queued("pending", PAGE, this.#seen);
-        for (const message of page) {
-          await this.#takeOrPutOff(message);
-          if (this.#stop.signal.aborted) return;
-          this.#seen = message.id;
-        }
-        if (page.length < PAGE) break;
+      if (this.#startOver) await this.#takeWaiting();
+      for (let id = this.#arrived.shift(); id !== undefined; id = this.#arrived.shift()) {
+        const message = await this.#options.store.mesh.message(id);
+        if (message !== undefined && isWaiting(message)) await this.#takeOrPutOff(message);
+        if (this.#stop.signal.aborted) return;
       }
     } catch (cause) {
+      // None that could not be looked at is overtaken.
+      this.#startOver = true;
       this.#putOff(cause);
     }
     if (this.#cancelRetry !== undefined || this.#startOver) return;
     this.#isLate = false;
     this.#failures = 0;
+  }
+
+  /** The place of a message orders the pages of one look and is kept no longer: what comes late may stand before it. */
+  async #takeWaiting(): Promise<void> {
+    this.#startOver = false;
+    this.#held.clear();
+    this.#arrived = [];
+    let last: string | undefined;
+    for (;;) {
+      const page = await this.#options.store.mesh.queued("pending", PAGE, last);
+      for (const message of page) {
+        await this.#takeOrPutOff(message);
+        if (this.#stop.signal.aborted) return;
+      }
+      if (page.length < PAGE) return;
+      last = page.at(-1)?.id;
+    }
   }
 
   async #takeOrPutOff(message: QueuedMessage): Promise<void> {
@@ -140,7 +149,7 @@ export class InboundBridge {
         return this.#fail(message, cause);
       });
     } catch (cause) {
-      if (isForLater(cause)) this.#putOff(cause);
+      if (mayPass(cause)) this.#putOff(cause);
     }
   }
 
@@ -251,7 +260,7 @@ export class InboundBridge {
       this.#failures = 0;
       this.#answers.watch({ ...message, taskKey: `${posted.key}#${posted.number}` });
     } catch (error) {
-      if (isForLater(error)) this.#held.add(place);
+      if (mayPass(error)) this.#held.add(place);
       throw error;
     }
   }
@@ -289,12 +298,17 @@ function peerOf({ swarmId, senderId }: QueuedMessage): string {
   return `${swarmId}/${senderId}`;
 }
 
+/** What was put away before it became a task never becomes one. */
+function isWaiting({ status, box }: QueuedMessage): boolean {
+  return status === "pending" && (box === "unread" || box === "read");
+}
+
 /** Whether the runtime would refuse it again. */
 function isFinal(error: unknown): boolean {
-  return error instanceof RuntimeError && !LATER.has(error.code);
+  return error instanceof RuntimeError && !isForLater(error);
 }
 
 /** What is no refusal is trouble with the store; but for a mark that does not fit: somebody else has taken the message. */
-function isForLater(error: unknown): boolean {
+function mayPass(error: unknown): boolean {
   return !isFinal(error) && !(error instanceof RowConflictError);
 }

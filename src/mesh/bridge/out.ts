@@ -2,9 +2,11 @@
 import type { Carriage, Carrier, OutgoingMail } from "../../engine/carrier.js";
 import { isEndingNotice } from "../../engine/deciding/interswarm.js";
 import type { RowWrite } from "../../engine/ports.js";
+import { type Runtime, settleMail } from "../../engine/runtime/index.js";
 import { parseAgentAddress } from "../../mail/address.js";
 import { recipientsOf } from "../../mail/render.js";
-import type { Outgoing } from "../core.js";
+import type { Final } from "../../outbox/index.js";
+import type { MailPlace, Outgoing, Parcel } from "../core.js";
 import type { Member } from "../membership/types.js";
 import { cutTo, isUuid } from "../message/check.js";
 import type { MeshNode } from "../node.js";
@@ -17,75 +19,136 @@ interface Addressed {
   readonly messageId: string;
 }
 
-type Parcel = Outgoing & Pick<Addressed, "messageId">;
+/** What became of mail before there was a runtime to tell. */
+type Untold = readonly [MailPlace, Carriage];
 
 export class MeshCarrier implements Carrier {
   readonly #node: MeshNode;
   readonly #reads: MeshReads;
+  /** Mail by the ids of its messages, where a version before this one has sent them: those do not name it. */
+  readonly #found = new Map<string, MailPlace>();
+  /** Mail to several members has one outcome, so its messages are settled one after another. */
+  readonly #settling = new Map<string, Promise<unknown>>();
+  #untold: Untold[] = [];
+  #runtime: Pick<Runtime, "command"> | undefined;
 
   constructor(node: MeshNode, reads: MeshReads) {
     this.#node = node;
     this.#reads = reads;
+    node.core.commitOutcome = (parcel, final, rows) => this.#settle(parcel, final, rows);
+  }
+
+  /** Whom to tell what becomes of mail. To be called once there is a runtime. */
+  start(runtime: Pick<Runtime, "command">): void {
+    this.#runtime = runtime;
+    for (const [mail, carriage] of this.#untold.splice(0)) {
+      this.#tell(mail, carriage, []).catch((cause: unknown) => {
+        const message = `what became of message ${mail.messageId} to ${mail.swarm} was not noted`;
+        this.#node.core.parts.report({ code: "mesh_carried", message, cause });
+      });
+    }
   }
 
   owns(swarm: string): boolean {
     return this.#node.byAlias(swarm) !== undefined;
   }
 
-  /** Durable with the mail itself. The id follows from the mail's, so the same mail is the same message again. */
-  rows(mail: OutgoingMail): readonly RowWrite[] {
-    const swarm = this.#node.byAlias(mail.swarm);
-    if (swarm === undefined || isEndingNotice(mail.message)) return [];
-    return addressed(mail).flatMap(({ name, messageId }) => {
-      const member = swarm.members.get(name);
-      if (member === undefined || name === this.#node.id) return [];
-      return this.#node.core.outgoingRows(swarm.id, outgoing(mail, messageId, member)).rows;
-    });
-  }
-
-  async send(mail: OutgoingMail): Promise<Carriage> {
+  /** The ids follow from the mail's, so the same mail is the same messages again. */
+  rows(mail: OutgoingMail): readonly RowWrite[] | Carriage {
     // Peers contribute to no task of ours (decisions G3): to them its end would be one more message to work on.
-    if (isEndingNotice(mail.message)) return { accepted: true };
+    if (isEndingNotice(mail.message)) return { ok: true };
+    const { core, id: self } = this.#node;
     const swarm = this.#node.byAlias(mail.swarm);
     if (swarm === undefined) return refused(`the swarm ${mail.swarm} is not known any more`);
-    const parcels: Parcel[] = [];
-    for (const { name, messageId } of addressed(mail)) {
-      const member = name === this.#node.id ? undefined : swarm.members.get(name);
+    const parts = addressed(mail);
+    if (parts.length === 0) return { ok: true };
+    const members: Member[] = [];
+    for (const { name } of parts) {
+      const member = name === self ? undefined : swarm.members.get(name);
       if (member === undefined) return refused(`${name} is not a member of ${mail.swarm}`);
-      parcels.push(outgoing(mail, messageId, member));
+      if (core.isFull(member)) return refused(`too many messages already wait for ${name}`);
+      members.push(member);
     }
-    const ends = await Promise.all(
-      parcels.map(async (parcel) => {
-        await this.#ensureItIsOnItsWay(swarm.id, parcel);
-        return this.#end(parcel.messageId);
-      }),
-    );
-    const failed = ends.find(({ status }) => status === "failed");
-    return failed === undefined ? { accepted: true } : refused(failed.error ?? "it was not delivered");
-  }
-
-  /** Who has joined since the mail was committed was nobody then, so there is no row for it yet. */
-  async #ensureItIsOnItsWay(swarmId: string, parcel: Parcel): Promise<void> {
-    const [sent] = await this.#reads.sentById(parcel.messageId);
-    if (sent === undefined) await this.#node.core.commit([], swarmId, [parcel]);
-    else this.#node.wake();
-  }
-
-  /** What became of a message: known already, or to be waited for. */
-  #end(messageId: string): Promise<SentMessage> {
-    return new Promise((resolve, reject) => {
-      const look = async (): Promise<void> => {
-        const [sent] = await this.#reads.sentById(messageId);
-        if (sent === undefined || sent.status === "sent") return;
-        unsubscribe();
-        resolve(sent);
-      };
-      const unsubscribe = this.#node.onSettled((settled) => {
-        if (settled === messageId) look().catch(reject);
-      });
-      look().catch(reject);
+    const place = placeOf(mail, parts);
+    return members.flatMap((member, index) => {
+      const messageId = place.parts[index] ?? "";
+      return core.outgoingRows(swarm.id, { ...outgoing(mail, messageId, member), mail: place }).rows;
     });
   }
+
+  wake(): void {
+    this.#node.wake();
+  }
+
+  async find(mail: OutgoingMail): Promise<Carriage | "waiting" | undefined> {
+    if (isEndingNotice(mail.message)) return { ok: true };
+    const place = placeOf(mail, addressed(mail));
+    // Before the look, so that no outcome comes between.
+    for (const messageId of place.parts) this.#found.set(messageId, place);
+    const sent = (await Promise.all(place.parts.map((part) => this.#reads.sentById(part)))).flat();
+    const isKnown = place.parts.every((part) => sent.some(({ messageId }) => messageId === part));
+    const found = isKnown ? (carriageOf(sent) ?? "waiting") : undefined;
+    if (found !== "waiting") for (const messageId of place.parts) this.#found.delete(messageId);
+    return found;
+  }
+
+  async #settle(parcel: Parcel, final: Final, rows: readonly RowWrite[]): Promise<void> {
+    const { message_id: messageId } = parcel.draft;
+    const mail = parcel.mail ?? this.#found.get(messageId);
+    if (mail === undefined) return this.#commit(rows);
+    const name = `${mail.key}/${mail.messageId}/${mail.swarm}`;
+    const before = this.#settling.get(name) ?? Promise.resolve();
+    const settled = before.then(() => this.#settlePart(mail, messageId, final, rows));
+    const calm = settled.catch(() => undefined);
+    this.#settling.set(name, calm);
+    await settled.finally(() => {
+      if (this.#settling.get(name) === calm) this.#settling.delete(name);
+    });
+    this.#found.delete(messageId);
+  }
+
+  /** The last of the messages to have an outcome tells the task. */
+  async #settlePart(
+    mail: MailPlace,
+    messageId: string,
+    { outcome, reason }: Final,
+    rows: readonly RowWrite[],
+  ): Promise<void> {
+    const others = mail.parts.filter((part) => part !== messageId);
+    const sent = (await Promise.all(others.map((part) => this.#reads.sentById(part)))).flat();
+    const status = outcome === "delivered" ? "delivered" : "failed";
+    const carriage = carriageOf([...sent, { status, error: reason }]);
+    if (carriage === undefined) await this.#commit(rows);
+    else await this.#tell(mail, carriage, rows);
+  }
+
+  async #tell(mail: MailPlace, carriage: Carriage, rows: readonly RowWrite[]): Promise<void> {
+    const { store } = this.#node.core.parts;
+    const runtime = this.#runtime;
+    if (runtime !== undefined) return settleMail({ runtime, store }, mail, carriage, rows);
+    await this.#commit(rows);
+    // There may be a runtime by now, which was told that it is on its way.
+    if (this.#runtime === undefined) this.#untold.push([mail, carriage]);
+    else await this.#tell(mail, carriage, []);
+  }
+
+  async #commit(rows: readonly RowWrite[]): Promise<void> {
+    await this.#node.core.parts.store.commit({ appends: [], rows }, "result");
+  }
+}
+
+/** Nothing while one of the messages is on its way. */
+function carriageOf(
+  sent: readonly { readonly status: SentMessage["status"]; readonly error?: string | undefined }[],
+): Carriage | undefined {
+  if (sent.some(({ status }) => status === "sent")) return undefined;
+  const failed = sent.find(({ status }) => status === "failed");
+  return failed === undefined ? { ok: true } : refused(failed.error ?? "it was not delivered");
+}
+
+function placeOf(mail: OutgoingMail, parts: readonly Addressed[]): MailPlace {
+  const { task, message, swarm } = mail;
+  return { key: task.key, messageId: message.id, swarm, parts: parts.map(({ messageId }) => messageId) };
 }
 
 function addressed(mail: OutgoingMail): Addressed[] {
@@ -96,7 +159,7 @@ function addressed(mail: OutgoingMail): Addressed[] {
   });
 }
 
-function outgoing(mail: OutgoingMail, messageId: string, member: Member): Parcel {
+function outgoing(mail: OutgoingMail, messageId: string, member: Member): Outgoing {
   const { message, msg_type, id } = mail.message;
   const { id: taskId, owner, contributors } = mail.task;
   const requestId = "request_id" in message ? message.request_id : id;
@@ -120,10 +183,9 @@ function outgoing(mail: OutgoingMail, messageId: string, member: Member): Parcel
       requestId,
       subject: message.subject,
     }),
-    unbounded: true,
   };
 }
 
 function refused(reason: string): Carriage {
-  return { accepted: false, reason };
+  return { ok: false, reason };
 }

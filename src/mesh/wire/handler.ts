@@ -110,6 +110,7 @@ export function createMeshHandler(node: MeshNode): MeshHandler {
       }
       return response;
     } catch (cause) {
+      if (isStoreBusy(cause)) return refused(STORE_BUSY);
       // What went wrong in here is nobody's business out there.
       report({ code: "mesh_request_failed", message: `${request.method} ${request.path} failed`, cause });
       return refused(INTERNAL_ERROR);
@@ -125,6 +126,14 @@ const TOO_LARGE = refuse(
   `the body is longer than ${LIMITS.bodyBytes} bytes`,
 ).refusal;
 const INTERNAL_ERROR = refuse("INTERNAL_ERROR", "internal_error", "something went wrong here").refusal;
+
+const STORE_BUSY = refuse("UNAVAILABLE", "store_busy", "nothing can be written here at the moment", {
+  retryAfter: 1,
+}).refusal;
+
+function isStoreBusy(cause: unknown): boolean {
+  return cause instanceof Error && "code" in cause && cause.code === "store_busy";
+}
 
 /** For the carrier, when it has no room for a body. */
 export function overloaded(): MeshResponse {
