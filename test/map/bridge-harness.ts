@@ -6,7 +6,7 @@ import type { Clock } from "../../src/engine/ports.js";
 import { createServer } from "../../src/http/index.js";
 import { defineAction, defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
 import { systemClock, systemIds } from "../../src/library/clock.js";
-import { openSqliteStore, type SqliteStore } from "../../src/store/index.js";
+import { type FullStore, openStore } from "../../src/store/index.js";
 import { type Frame, RawClient } from "./harness.js";
 
 const look = defineAction({
@@ -67,6 +67,8 @@ export class BridgeHarness {
   static async start(
     options: {
       readonly directory?: string;
+      /** Default: one of its own. */
+      readonly store?: FullStore;
       readonly port?: number;
       readonly dev?: boolean;
       /** Default: the office. */
@@ -76,9 +78,8 @@ export class BridgeHarness {
     } = {},
   ): Promise<BridgeHarness> {
     const { directory } = options;
-    const store: SqliteStore = await openSqliteStore(
-      directory === undefined ? { path: ":memory:" } : { directory },
-    );
+    const store: FullStore =
+      options.store ?? (await openStore(directory === undefined ? { path: ":memory:" } : { directory }));
     const mailroom = await Mailroom.open({ swarm: options.swarm ?? office(), store, onProblem: () => {} });
     const problems: unknown[] = [];
     const authenticator = devAuthenticator();

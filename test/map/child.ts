@@ -10,11 +10,11 @@ import { readSync } from "node:fs";
 import { createServer } from "node:http";
 import { attachMap, MapServer } from "../../src/conversations/index.js";
 import { systemClock, systemIds } from "../../src/library/clock.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 
 const [directory = ""] = process.argv.slice(2);
 readSync(0, Buffer.alloc(1));
-const store = await openSqliteStore({ directory });
+const store = await openStore({ directory });
 const map = await MapServer.open({
   store,
   index: store.conversations,

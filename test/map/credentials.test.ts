@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Authenticator, devAuthenticator, Tokens } from "../../src/auth/index.js";
 import { systemClock } from "../../src/library/clock.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 import { BridgeHarness, open } from "./bridge-harness.js";
 import { Harness, RawClient, until } from "./harness.js";
 
@@ -19,7 +19,7 @@ async function closing(raw: RawClient): Promise<number> {
 
 describe("a connection", () => {
   it("ends when the token that opened it is revoked, and those of other tokens do not", async () => {
-    const store = await openSqliteStore({ path: ":memory:" });
+    const store = await openStore({ path: ":memory:" });
     const tokens = new Tokens({ store, clock: systemClock });
     map = await Harness.start({ store, authenticator: tokens, dev: false });
     const stolen = await tokens.create({ role: "user", id: "ann" });

@@ -1,7 +1,8 @@
 /** Checks 58–63 and 65 of map-mail.md, section 9: interception, events, adoption levels, races. */
 import type { AgentConnection, ClientConnection } from "@multi-agent-protocol/sdk";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { codeOf, gather, Harness, text, until } from "./harness.js";
+import { FaultyDisk, openStoreOn } from "../kit/faulty-driver.js";
+import { codeOf, gather, Harness, type ServerOptions, text, until } from "./harness.js";
 
 let map: Harness;
 let client: ClientConnection;
@@ -9,11 +10,19 @@ let ann: AgentConnection;
 let bob: AgentConnection;
 let cyd: AgentConnection;
 
-beforeEach(async () => {
-  map = await Harness.start();
+async function start(options: ServerOptions = {}): Promise<void> {
+  map = await Harness.start(options);
   client = await map.client();
   [ann, bob, cyd] = [await map.agent("ann"), await map.agent("bob"), await map.agent("cyd")];
-});
+}
+
+/** Instead of the server that was started, one on a disk that does what the test says. */
+async function startOn(disk: FaultyDisk, options: ServerOptions = {}): Promise<void> {
+  await map.stop();
+  await start({ ...options, store: await openStoreOn(disk) });
+}
+
+beforeEach(() => start());
 afterEach(() => map.stop());
 
 const turnsOf = async (conversationId: string) => (await ann.listTurns({ conversationId })).turns;
@@ -70,6 +79,8 @@ describe("interception", () => {
   });
 
   it("[MAP-INTC-04] 59: what cannot be recorded is delivered all the same", async () => {
+    const disk = new FaultyDisk();
+    await startOn(disk);
     const [id, closed] = [await conversation(), await conversation()];
     await ann.closeConversation(closed);
     const received: Mail[] = [];
@@ -96,10 +107,9 @@ describe("interception", () => {
     ]) {
       expect(await send(ann, malformed)).toBe(-32602);
     }
-    const { commit } = map.store;
-    map.store.commit = () => Promise.reject(Object.assign(new Error("disk full"), { code: "store_failure" }));
+    disk.refuse = ({ appends }) => (appends.length > 0 ? new Error("it was refused") : undefined);
     expect(await send(ann, { conversationId: id })).toBe(-32603);
-    map.store.commit = commit;
+    disk.refuse = () => undefined;
     await until(() => received.length === 10);
     expect(await turnsOf(id)).toEqual([]);
     // Nothing is wrong with the conversation afterwards.
@@ -109,14 +119,12 @@ describe("interception", () => {
   });
 
   it("59: storage that hangs does not hold up the answer", async () => {
+    const disk = new FaultyDisk();
+    await startOn(disk, { limits: { recordingTimeout: 30 } });
     const id = await conversation();
-    await map.stop({ keepStore: true });
-    map = await Harness.start({ store: map.store, limits: { recordingTimeout: 30 } });
-    [ann, bob] = [await map.agent("ann"), await map.agent("bob")];
-    const { commit } = map.store;
-    map.store.commit = () => new Promise(() => {});
+    disk.hold();
     const result = await ann.sendWithMail({ agent: "bob" }, {}, id);
-    map.store.commit = commit;
+    disk.release();
     expect(result).toMatchObject({
       delivered: ["bob"],
       _meta: { mail: { recorded: false, error: { code: 4000 } } },

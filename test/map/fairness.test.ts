@@ -1,7 +1,8 @@
 /** However much one caller asks for, the others are served; and who is gone is not worked for. */
 import { afterEach, describe, expect, it } from "vitest";
 import { MailClient } from "../../src/client/index.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
+import { FaultyDisk, openStoreOn } from "../kit/faulty-driver.js";
 import { BridgeHarness } from "./bridge-harness.js";
 import { Harness, text, until } from "./harness.js";
 
@@ -12,7 +13,7 @@ afterEach(async () => {
 
 /** A server whose log is read only when the test says so. */
 async function withSlowLog() {
-  const store = await openSqliteStore({ path: ":memory:" });
+  const store = await openStore({ path: ":memory:" });
   const reads: (() => void)[] = [];
   let slow = false;
   const readAll = store.readAll.bind(store);
@@ -83,32 +84,68 @@ describe("mail/list", () => {
 });
 
 describe("a store that takes no more", () => {
-  it("is told as busy to whom it refuses, and to nobody as a mistake of the server", async () => {
-    const map = await Harness.start();
+  it("is told as busy while it cannot be written, costs nobody what was taken before, and is no mistake of the server", async () => {
+    const disk = new FaultyDisk();
+    const map = await Harness.start({ store: await openStoreOn(disk) });
     stops.push(() => map.stop());
     const ann = await map.raw();
     const { conversation } = await ann.call("mail/create");
     const { id: conversationId } = conversation as { id: string };
-    const commit = map.store.commit.bind(map.store);
-    let asked = 0;
-    map.store.commit = (batch) => {
-      const refused = batch.appends.length > 0 && ++asked % 7 === 0;
-      return refused
-        ? Promise.reject(Object.assign(new Error("busy"), { code: "store_busy" }))
-        : commit(batch);
-    };
-    const frames = await Promise.all(
-      Array.from({ length: 100 }, () => ann.request("mail/turn", { conversationId, ...text("x") })),
-    );
-    map.store.commit = commit;
-    expect(new Set(frames.map(({ error }) => error?.code))).toEqual(new Set([undefined, 4000]));
-    const { turns } = await ann.call("mail/turns/list", { conversationId, limit: 500 });
-    expect(turns).toHaveLength(frames.filter(({ error }) => error === undefined).length);
+    const say = () => ann.request("mail/turn", { conversationId, ...text("x") });
+    disk.fate = () => "transient";
+    const taken = Promise.all(Array.from({ length: 10 }, say));
+    await until(() => map.store.writer.degraded);
+    for (const method of ["mail/turn", "mail/create", "mail/close", "mail/summary"]) {
+      const { error } = await ann.request(method, { conversationId, ...text("x") });
+      expect([method, error?.code, error?.data?.retryable]).toEqual([method, 4000, true]);
+    }
+    // Who only reads is served.
+    expect((await ann.call("mail/get", { conversationId })).conversation).toMatchObject({ status: "active" });
+    disk.fate = () => undefined;
+    expect((await taken).map(({ error }) => error)).toEqual(Array.from({ length: 10 }, () => undefined));
+    expect((await say()).error).toBeUndefined();
+    const { turns } = await ann.call("mail/turns/list", { conversationId });
+    expect(turns).toHaveLength(11);
     expect(map.problems).toEqual([]);
   });
 
+  it("is told as busy to who writes into a task, too, and costs the task nothing", async () => {
+    const disk = new FaultyDisk();
+    const house = await BridgeHarness.start({ store: await openStoreOn(disk) });
+    stops.push(() => house.stop());
+    const posted = await house.mailroom.user("ann").post("look");
+    await posted.outcome;
+    const ann = await house.client("user:ann");
+    const { conversations } = await ann.call("mail/list");
+    const [{ id: conversationId }] = conversations as [{ id: string }];
+    const say = () => ann.request("mail/turn", { conversationId, ...text("again") });
+    disk.fate = () => "transient";
+    const taken = say();
+    await until(() => house.mailroom.store.writer.degraded);
+    expect((await say()).error).toMatchObject({ code: 4000, data: { retryable: true } });
+    disk.fate = () => undefined;
+    expect((await taken).error).toBeUndefined();
+    expect((await say()).error).toBeUndefined();
+  });
+
+  it("says so when it has failed for good, to those who waited and to those who come", async () => {
+    const disk = new FaultyDisk();
+    const map = await Harness.start({ store: await openStoreOn(disk) });
+    stops.push(() => map.stop());
+    const ann = await map.raw();
+    const { conversation } = await ann.call("mail/create");
+    const { id: conversationId } = conversation as { id: string };
+    disk.fate = () => "final";
+    for (const _ of ["while it fails", "afterwards"]) {
+      const { error } = await ann.request("mail/turn", { conversationId, ...text("x") });
+      expect(error).toMatchObject({ code: -32603, message: expect.stringContaining("the store has failed") });
+    }
+    const { turns } = await ann.call("mail/turns/list", { conversationId });
+    expect(turns).toEqual([]);
+  });
+
   it("refuses whom it has no room for, and keeps what the others have said", async () => {
-    const store = await openSqliteStore({ path: ":memory:", maxQueuedAppends: 20 });
+    const store = await openStore({ path: ":memory:", writerLimits: { units: 20 } });
     const map = await Harness.start({ store });
     stops.push(() => map.stop());
     const ann = await map.raw();

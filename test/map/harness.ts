@@ -11,7 +11,7 @@ import {
 import { WebSocket } from "ws";
 import { attachMap, MapServer, type MapServerOptions } from "../../src/conversations/index.js";
 import { systemClock, systemIds } from "../../src/library/clock.js";
-import { openSqliteStore, type SqliteStore } from "../../src/store/index.js";
+import { type FullStore, openStore } from "../../src/store/index.js";
 
 // The SDK uses the global class, which Node 20 does not have.
 Object.assign(globalThis, { WebSocket });
@@ -19,18 +19,18 @@ Object.assign(globalThis, { WebSocket });
 export type ServerOptions = Partial<Omit<MapServerOptions, "store" | "index">> & {
   /** Default: a store in memory. */
   readonly directory?: string;
-  readonly store?: SqliteStore;
+  readonly store?: FullStore;
 };
 
 export class Harness {
   readonly map: MapServer;
-  readonly store: SqliteStore;
+  readonly store: FullStore;
   readonly url: string;
   readonly problems: unknown[] = [];
   readonly #http: Server;
   readonly #open: (() => Promise<unknown>)[] = [];
 
-  private constructor(parts: { map: MapServer; store: SqliteStore; http: Server; problems: unknown[] }) {
+  private constructor(parts: { map: MapServer; store: FullStore; http: Server; problems: unknown[] }) {
     this.map = parts.map;
     this.store = parts.store;
     this.problems = parts.problems;
@@ -41,8 +41,7 @@ export class Harness {
   static async start(options: ServerOptions = {}): Promise<Harness> {
     const { directory, ...rest } = options;
     const store =
-      options.store ??
-      (await openSqliteStore(directory === undefined ? { path: ":memory:" } : { directory }));
+      options.store ?? (await openStore(directory === undefined ? { path: ":memory:" } : { directory }));
     const problems: unknown[] = [];
     const map = await MapServer.open({
       clock: systemClock,

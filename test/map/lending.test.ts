@@ -1,6 +1,7 @@
 /** Mail in the hands of a remote agent: it is lent to whoever is there, and nobody else writes to the agent. */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Batch } from "../../src/engine/ports.js";
+import { FaultyDisk, openStoreOn } from "../kit/faulty-driver.js";
 import { VirtualClock } from "../kit/virtual-clock.js";
 import { BridgeHarness, delivery } from "./bridge-harness.js";
 import { type RawClient, until } from "./harness.js";
@@ -97,14 +98,13 @@ describe("mail that is lent", () => {
 
   it("is lent though the store has failed once", async () => {
     const clock = new VirtualClock();
-    house = await BridgeHarness.start({ clock });
+    const disk = new FaultyDisk();
+    house = await BridgeHarness.start({ clock, store: await openStoreOn(disk) });
     const coder = await house.coder();
     clock.advance(1000);
-    const failed = onCommit(isLent, () => {
-      throw Object.assign(new Error("the disk is full"), { code: "store_failure" });
-    });
+    disk.refuse = (batch) =>
+      isLent(batch) && house.problems.length === 0 ? new Error("it was refused") : undefined;
     await house.mailroom.user("ann").post("first");
-    await failed;
     await house.mailroom.user("ann").post("second");
     await until(() => house.problems.length > 0);
     clock.advance(1000);

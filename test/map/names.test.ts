@@ -1,7 +1,7 @@
 /** Whose a name is, and whose child an agent. */
 import { afterEach, describe, expect, it } from "vitest";
 import { devAuthenticator } from "../../src/auth/index.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 import { Harness, type RawClient, text } from "./harness.js";
 
 let map: Harness;
@@ -43,7 +43,7 @@ describe("a parent", () => {
 
 describe("the name of an agent of the swarm", () => {
   it("is its member's, though somebody had it before the swarm did", async () => {
-    const store = await openSqliteStore({ path: ":memory:" });
+    const store = await openStore({ path: ":memory:" });
     map = await Harness.start({ authenticator, store });
     const before = await login("user:eve");
     await before.call("map/agents/register", { agentId: "coder" });

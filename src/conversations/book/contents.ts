@@ -1,17 +1,20 @@
 /** Turns with their contents, read from the journal. */
 import type { Store } from "../../engine/ports.js";
-import type { TurnPage } from "../domain/queries.js";
+import type { ConversationEntry } from "../domain/entries.js";
+import { HEAVIEST_PAGE } from "../domain/params.js";
+import type { TurnPage, View } from "../domain/queries.js";
 import { roughSize } from "../domain/size.js";
 import type { TurnRecord } from "../domain/state.js";
 import type { Turn } from "../domain/types.js";
-import { conversationEntries } from "./live.js";
 
 /** Numbers this close together are read in one go. */
 const NEAR = 16;
-/** Rows read in one go: few until it is known that they are small. */
+/** Turns read in one go: few until it is known that they are small. */
 const FIRST_RUN = 64;
 const LONGEST_RUN = 500;
 const SMALL_RUN = 1024 * 1024;
+/** Rows read in one go: few until it is known that they do not hold many turns each. */
+const FIRST_ROWS = 16;
 
 export interface TurnList {
   readonly turns: readonly Turn[];
@@ -25,9 +28,8 @@ export interface TurnList {
  */
 export async function readTurns(
   store: Store,
-  conversationId: string,
+  { state, upTo }: View,
   records: readonly TurnRecord[],
-  upTo: number,
   most = Number.POSITIVE_INFINITY,
 ): Promise<Turn[]> {
   const turns: Turn[] = [];
@@ -35,7 +37,7 @@ export async function readTurns(
   let longest = FIRST_RUN;
   for (let at = 0; at < records.length && size <= most; ) {
     const run = runFrom(records, at, longest);
-    const contents = await readRun(store, conversationId, run.first, run.last);
+    const contents = await readRun(store, state.header.id, run.first, run.last);
     const before = size;
     for (; at < run.end && size <= most; at++) {
       const record = records[at];
@@ -47,6 +49,11 @@ export async function readTurns(
     if (size - before < SMALL_RUN) longest = LONGEST_RUN;
   }
   return turns;
+}
+
+/** As many of them as are fit for one answer. */
+export async function readPage(store: Store, view: View, page: TurnPage): Promise<TurnList> {
+  return turnList(page, await readTurns(store, view, page.turns, HEAVIEST_PAGE));
 }
 
 /**
@@ -85,11 +92,16 @@ async function readRun(
   last: number,
 ): Promise<Map<number, Turn>> {
   const contents = new Map<number, Turn>();
-  const rows = await store.read(conversationId, { after: first - 1, limit: last - first + 1 });
-  for (const row of rows) {
-    for (const [index, entry] of conversationEntries(row).entries()) {
-      if (entry.t === "turn") contents.set(row.first + index, entry.turn);
+  let after = first - 1;
+  for (let limit = FIRST_ROWS; after < last; limit *= 2) {
+    const rows = await store.read(conversationId, { after, limit: Math.min(limit, last - after) });
+    for (const row of rows) {
+      const entries: ConversationEntry[] = JSON.parse(row.data);
+      for (const [index, entry] of entries.entries()) {
+        if (entry.t === "turn") contents.set(row.first + index, entry.turn);
+      }
     }
+    after = rows.at(-1)?.last ?? last;
   }
   return contents;
 }

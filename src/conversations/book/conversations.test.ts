@@ -1,62 +1,98 @@
 import fc from "fast-check";
 import { uuidv7 } from "uuidv7";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Batch, Committed, Store } from "../../engine/ports.js";
-import { openSqliteStore, type SqliteStore } from "../../store/index.js";
+import { type Fate, FaultyDisk, openStoreOn } from "../../../test/kit/faulty-driver.js";
+import { replacing } from "../../../test/kit/replacing.js";
+import { until } from "../../../test/kit/waiting.js";
+import type { GroupResult, JournalRow } from "../../journal/ports.js";
+import { systemClock, systemLoop } from "../../journal/system.js";
+import { Writer } from "../../journal/writer.js";
+import { type FullStore, openStore } from "../../store/index.js";
 import { MapError } from "../domain/errors.js";
+import { extractiveSummariser, type Summariser } from "../domain/summary.js";
 import { callerOf } from "../domain/testing.js";
 import type { Caller, Turn, Visibility } from "../domain/types.js";
 import { journalEventId, type MapEvent } from "../log/event.js";
-import { EventLog } from "../log/event-log.js";
+import { EventLog, type JournalSource } from "../log/event-log.js";
 import { Conversations } from "./conversations.js";
 
-let store: SqliteStore;
+let store: FullStore;
 beforeEach(async () => {
-  store = await openSqliteStore({ path: ":memory:" });
+  store = await openStore({ path: ":memory:" });
 });
 afterEach(() => store.close());
 
-/** A store whose commits fail when told to, without having written anything. */
-function unreliable(inner: SqliteStore): Store & { failNext: number } {
-  const wrapper = {
-    failNext: 0,
-    commit(batch: Batch): Promise<Committed> {
-      if (wrapper.failNext > 0 && batch.appends.length > 0) {
-        wrapper.failNext--;
-        return Promise.reject(Object.assign(new Error("disk full"), { code: "store_failure" }));
-      }
-      return inner.commit(batch);
-    },
-    read: inner.read.bind(inner),
-    readAll: inner.readAll.bind(inner),
-    lastNumber: inner.lastNumber.bind(inner),
-    readSnapshot: inner.readSnapshot.bind(inner),
-    tasks: inner.tasks,
-    close: () => inner.close(),
+function open(
+  over: FullStore = store,
+  memory = {},
+  summariser: Summariser = extractiveSummariser,
+): { conversations: Conversations; log: EventLog } {
+  const report = (error: unknown): void => {
+    throw error;
   };
-  return wrapper;
-}
-
-function open(over: Store = store, cache = {}): { conversations: Conversations; log: EventLog } {
-  const log = new EventLog({
-    store: over,
-    now: Date.now,
-    epoch: "test",
-    ringSize: 100,
-    report: (error) => {
-      throw error;
-    },
-  });
+  const log = new EventLog({ store: over, now: Date.now, epoch: "test", ringSize: 100, report });
   const conversations = new Conversations({
     store: over,
-    index: store.conversations,
+    index: over.conversations,
     log,
-    clock: { now: () => 1000, after: () => () => {} },
+    clock: { now: () => 1000, after: systemClock.after },
     ids: { uuid: uuidv7, ordered: uuidv7 },
     identify: () => ({ type: "agent" }),
-    cache,
+    memory,
+    summariser,
+    report,
   });
   return { conversations, log };
+}
+
+/** The next attempts to write an append are refused for good: first what was written together, then the first of it. */
+function refuseNext(disk: FaultyDisk, attempts: number): void {
+  let left = attempts;
+  disk.refuse = ({ appends }) => {
+    if (left === 0 || appends.length === 0) return undefined;
+    left--;
+    return Object.assign(new Error("it was refused"), { code: "refused" });
+  };
+}
+
+function failNext(disk: FaultyDisk, fate: Fate, times: number): void {
+  let left = times;
+  disk.fate = () => (left-- > 0 ? fate : undefined);
+}
+
+/** The same store with positions that leave room between them. */
+function sparse(inner: FullStore): FullStore {
+  const STEP = 1000;
+  const spread = <Row extends JournalRow>(rows: Row[]): Row[] =>
+    rows.map((row) => ({ ...row, position: row.position * STEP }));
+  const spreadResult = (result: GroupResult): GroupResult =>
+    result.kind !== "committed"
+      ? result
+      : {
+          ...result,
+          before: (result.before ?? 0) * STEP,
+          outcomes: result.outcomes.map((outcome) =>
+            outcome instanceof Error ? outcome : outcome.map((position) => position * STEP),
+          ),
+        };
+  const writer = new Writer({
+    driver: { write: (group, done) => inner.driver.write(group, (result) => done(spreadResult(result))) },
+    clock: systemClock,
+    loop: systemLoop,
+  });
+  return replacing(inner, {
+    writer,
+    commit: (batch, kind) => writer.commit(batch, kind),
+    read: async (...asked) => spread(await inner.read(...asked)),
+    readAll: async (after, limit) => spread(await inner.readAll(Math.floor(after / STEP), limit)),
+    position: async () => (await inner.position()) * STEP,
+  });
+}
+
+async function replayed(log: EventLog): Promise<MapEvent[]> {
+  const events: MapEvent[] = [];
+  for await (const event of log.replay({})) events.push(event);
+  return events;
 }
 
 const NAMES = ["ann", "bob", "cyd"] as const;
@@ -81,7 +117,7 @@ type Act =
   | { readonly act: "join" | "leave"; readonly who: string }
   | { readonly act: "invite"; readonly who: string; readonly access: "none" | "from-join" | "full" }
   | { readonly act: "thread"; readonly who: string; readonly root: number }
-  | { readonly act: "fail" };
+  | { readonly act: "fail"; readonly fate: Fate | "refused"; readonly times: number };
 
 const who = fc.constantFrom(...NAMES);
 const act: fc.Arbitrary<Act> = fc.oneof(
@@ -99,7 +135,19 @@ const act: fc.Arbitrary<Act> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ act: fc.constant("thread" as const), who, root: fc.nat(8) }) },
-  { weight: 1, arbitrary: fc.record({ act: fc.constant("fail" as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      act: fc.constant("fail" as const),
+      fate: fc.constantFrom(
+        "refused" as const,
+        "transient" as const,
+        "written, not told" as const,
+        "not written, not told" as const,
+      ),
+      times: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
 );
 
 /** What a caller is shown, or the name of the error. */
@@ -126,23 +174,44 @@ async function doors(book: Conversations, as: Caller, conversationId: string): P
   };
 }
 
+/** Others write to the same store. */
+const OTHERS: JournalSource = {
+  owns: (journal) => journal.startsWith("task-"),
+  eventsOf: ({ position }) => [
+    {
+      id: journalEventId(position, 0),
+      type: "other",
+      source: "other",
+      timestamp: 1000,
+      data: {},
+      toldLive: () => true,
+      toldAgain: () => true,
+    },
+  ],
+};
+const other = (journal: string) => ({ journal, expected: 0, count: 1, data: '[{"at":1}]' });
+
 const isOurs = (error: unknown): boolean =>
-  error instanceof MapError || (error instanceof Error && "code" in error && error.code === "store_failure");
+  error instanceof MapError || (error instanceof Error && "code" in error && error.code === "refused");
 
 describe("conversations on a store", () => {
   it("[MAP-OURS-01] are the same after a reload as before, and hold all that was acknowledged, whatever failed", async () => {
+    const disk = new FaultyDisk();
+    const over = await openStoreOn(disk);
     await fc.assert(
       fc.asyncProperty(fc.array(act, { maxLength: 30 }), fc.boolean(), async (acts, together) => {
-        const over = unreliable(store);
         const { conversations: book } = open(over, { maxConversations: 1 });
         const { conversation } = await book.create(caller("ann"), {});
         const { id: conversationId } = conversation;
         const acknowledged: string[] = [];
         const perform = async (one: Act): Promise<void> => {
           switch (one.act) {
-            case "fail":
-              over.failNext = 1;
+            case "fail": {
+              const { fate, times } = one;
+              if (fate === "refused") refuseNext(disk, times);
+              else failNext(disk, fate, times);
               return;
+            }
             case "turn": {
               const { turn } = await book.turn(caller(one.who), {
                 conversationId,
@@ -181,15 +250,16 @@ describe("conversations on a store", () => {
           });
         if (together) await Promise.all(acts.map(calm));
         else for (const one of acts) await calm(one);
-        over.failNext = 0;
-        const { conversations: reloaded } = open();
+        failNext(disk, "transient", 0);
+        refuseNext(disk, 0);
+        const { conversations: reloaded } = open(over);
         for (const name of [...NAMES, "eve"]) {
           expect(await doors(book, caller(name), conversationId)).toEqual(
             await doors(reloaded, caller(name), conversationId),
           );
         }
         const stored: string[] = [];
-        for (const row of await store.read(conversationId)) {
+        for (const row of await over.read(conversationId)) {
           for (const entry of JSON.parse(row.data) as { t: string; turn: Turn }[]) {
             if (entry.t === "turn") stored.push(entry.turn.id);
           }
@@ -200,73 +270,192 @@ describe("conversations on a store", () => {
     );
   });
 
-  it("tell each committed event once, in commit order, and replay tells the same", async () => {
-    const { conversations: book, log } = open();
-    const live: MapEvent[] = [];
-    // Others write to the same store, and do not say so.
-    log.addSource({
-      owns: (journal) => journal.startsWith("task-"),
-      eventsOf: ({ position }) => [
-        {
-          id: journalEventId(position, 0),
-          type: "other",
-          source: "other",
-          timestamp: 1000,
-          data: {},
-          toldLive: () => true,
-          toldAgain: () => true,
-        },
-      ],
-    });
-    await log.listen((event) => live.push(event));
-    const made = await Promise.all([1, 2, 3].map(() => book.create(caller("ann"), {})));
-    await Promise.all(
-      Array.from({ length: 60 }, async (_, n) => {
-        const conversationId = made[n % 3]?.conversation.id ?? "";
-        await book.turn(caller("ann"), { conversationId, contentType: "data", content: n });
-        await store.commit({
-          appends: [{ journal: `task-${n}`, expected: 0, count: 1, data: '[{"at":1}]' }],
+  it.each([
+    ["one after the other", () => store],
+    ["with room between them", () => sparse(store)],
+  ])(
+    "tell each committed event once, in commit order, and replay tells the same: positions %s",
+    async (_name, opened) => {
+      const over = opened();
+      const { conversations: book, log } = open(over);
+      const live: MapEvent[] = [];
+      log.addSource(OTHERS);
+      await log.listen((event) => live.push(event));
+      const made = await Promise.all([1, 2, 3].map(() => book.create(caller("ann"), {})));
+      const write = (n: number) =>
+        book.turn(caller("ann"), {
+          conversationId: made[n % 3]?.conversation.id ?? "",
+          contentType: "data",
+          content: n,
         });
-      }),
-    );
-    for (let n = 0; n < 20; n++) {
-      await store.commit({ appends: [{ journal: `task-x${n}`, expected: 0, count: 1, data: '[{"at":1}]' }] });
-      const conversationId = made[n % 3]?.conversation.id ?? "";
-      await book.turn(caller("ann"), { conversationId, contentType: "data", content: n });
+      await Promise.all(
+        Array.from({ length: 60 }, async (_, n) => {
+          await write(n);
+          await over.commit({ appends: [other(`task-${n}`)] });
+        }),
+      );
+      for (let n = 0; n < 20; n++) {
+        await over.commit({ appends: [other(`task-x${n}`)] });
+        await write(n);
+      }
+      // Turns that were recorded at once share a row, whose events are told in its order.
+      const rows = await over.readAll(0, 1000);
+      expect(rows.length).toBeLessThan(150);
+      const events = await replayed(log);
+      const ids = events.map(({ id }) => id);
+      expect(ids).toHaveLength(166);
+      expect(ids).toEqual(ids.toSorted());
+      expect(new Set(ids).size).toBe(166);
+      await until(() => live.length === ids.length);
+      expect(live.map(({ id }) => id)).toEqual(ids);
+      expect(live.map(({ data }) => data)).toEqual(events.map(({ data }) => data));
+      const [conversation] = made;
+      const journal = conversation?.conversation.id ?? "";
+      const part: string[] = [];
+      for await (const event of log.replay({ journal, afterEventId: ids[30] ?? "" })) part.push(event.id);
+      expect(part).toEqual(
+        events
+          .filter(({ id, mail }) => mail?.conversationId === journal && id > (ids[30] ?? ""))
+          .map(({ id }) => id),
+      );
+      const since: string[] = [];
+      for await (const event of log.replay({ fromTimestamp: 1000 })) since.push(event.id);
+      expect(since).toEqual(ids);
+    },
+  );
+
+  it("tell what was too much to be kept while nobody could be told, from the store and in order", async () => {
+    const { log } = open();
+    const live: string[] = [];
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    log.addSource({
+      ...OTHERS,
+      eventsOf: async (row, entries) => {
+        await held;
+        return OTHERS.eventsOf(row, entries);
+      },
+    });
+    await log.listen(({ id }) => live.push(id));
+    const commit = (n: number) => store.commit({ appends: [other(`task-${n}`)] });
+    for (let n = 0; n < 3000; n += 500)
+      await Promise.all(Array.from({ length: 500 }, (_, k) => commit(n + k)));
+    const readAll = store.readAll.bind(store);
+    let read = 0;
+    store.readAll = async (...asked) => {
+      const rows = await readAll(...asked);
+      read += rows.length;
+      return rows;
+    };
+    release();
+    await until(() => live.length === 3000);
+    // Most of them were not kept.
+    expect(read).toBeGreaterThan(1000);
+    expect(live).toEqual((await replayed(log)).map(({ id }) => id));
+  });
+
+  it("tell what others have stored in between, where it belongs", async () => {
+    const { conversations: book, log } = open();
+    const another = new Writer({ driver: store.driver, clock: systemClock, loop: systemLoop });
+    log.addSource(OTHERS);
+    await another.commit({ appends: [other("task-before")] });
+    const live: string[] = [];
+    await log.listen(({ id }) => live.push(id));
+    const { conversation } = await book.create(caller("ann"), {});
+    for (let n = 0; n < 3; n++) {
+      await another.commit({ appends: [other(`task-${n}`)] });
+      await book.turn(caller("ann"), { conversationId: conversation.id, contentType: "data", content: n });
     }
-    await log.wake();
-    const replayed: MapEvent[] = [];
-    for await (const event of log.replay({})) replayed.push(event);
-    const ids = replayed.map(({ id }) => id);
-    expect(ids).toHaveLength(166);
-    expect(ids).toEqual(ids.toSorted());
-    expect(new Set(ids).size).toBe(166);
-    while (live.length < ids.length) await new Promise((resolve) => setImmediate(resolve));
-    expect(live.map(({ id }) => id)).toEqual(ids);
-    const [conversation] = made;
-    const journal = conversation?.conversation.id ?? "";
-    const part: string[] = [];
-    for await (const event of log.replay({ journal, afterEventId: ids[30] ?? "" })) part.push(event.id);
-    expect(part).toEqual(
-      replayed
-        .filter(({ id, mail }) => mail?.conversationId === journal && id > (ids[30] ?? ""))
-        .map(({ id }) => id),
-    );
-    const since: string[] = [];
-    for await (const event of log.replay({ fromTimestamp: 1000 })) since.push(event.id);
-    expect(since).toEqual(ids);
+    const all = (await replayed(log)).map(({ id }) => id);
+    expect(all).toHaveLength(9);
+    await until(() => live.length >= 8);
+    expect(live).toEqual(all.slice(1));
+  });
+
+  it("are told of from where somebody begins to listen, and after a start as before", async () => {
+    const before = open();
+    const { conversation } = await before.conversations.create(caller("ann"), {});
+    const say = (book: Conversations, content: string) =>
+      book.turn(caller("ann"), { conversationId: conversation.id, contentType: "data", content });
+    await say(before.conversations, "first");
+    before.log.close();
+    const { conversations: book, log } = open();
+    await say(book, "second");
+    const live: MapEvent[] = [];
+    const leave = await log.listen((event) => live.push(event));
+    await say(book, "third");
+    await until(() => live.length === 1);
+    leave();
+    await say(book, "fourth");
+    await log.listen((event) => live.push(event));
+    await say(book, "fifth");
+    await until(() => live.length === 2);
+    const all = (await replayed(log)).map(({ id }) => id);
+    expect(live.map(({ id }) => id)).toEqual([all.at(-3), all.at(-1)]);
   });
 
   it("refuse nothing for the sake of what was never written", async () => {
-    const over = unreliable(store);
-    const { conversations: book } = open(over);
+    const disk = new FaultyDisk();
+    const { conversations: book } = open(await openStoreOn(disk));
     const { conversation } = await book.create(caller("ann"), {});
     const join = () => book.join(caller("bob"), { conversationId: conversation.id });
-    over.failNext = 1;
+    refuseNext(disk, 1);
     const [first, second] = await Promise.allSettled([join(), join()]);
-    expect(first).toMatchObject({ status: "rejected", reason: { code: "store_failure" } });
+    expect(first).toMatchObject({ status: "rejected", reason: { code: "refused" } });
     expect(second).toMatchObject({ status: "fulfilled" });
     await expect(join()).rejects.toMatchObject({ code: "PARTICIPANT_ALREADY_JOINED" });
+  });
+
+  it("say nothing of what is not durable, neither to readers, who do not wait, nor as a refusal, which does", async () => {
+    const disk = new FaultyDisk();
+    const { conversations: book } = open(await openStoreOn(disk));
+    const { conversation } = await book.create(caller("ann"), {});
+    const { id: conversationId } = conversation;
+    const told: string[] = [];
+    disk.hold();
+    const close = book.close(caller("ann"), { conversationId }).finally(() => told.push("closed"));
+    const refused = book
+      .join(caller("bob"), { conversationId })
+      .catch((error: MapError) => error.code)
+      .finally(() => told.push("refused"));
+    const seen = await book.get(caller("ann"), { conversationId });
+    expect(seen.conversation.status).toBe("active");
+    expect(told).toEqual([]);
+    disk.release();
+    expect((await close).conversation.status).toBe("completed");
+    expect(await refused).toBe("CONVERSATION_CLOSED");
+  });
+
+  it("have no summary made that could not be kept: whoever is refused would have another one made", async () => {
+    const disk = new FaultyDisk();
+    const over = await openStoreOn(disk);
+    let made = 0;
+    const { conversations: book } = open(
+      over,
+      {},
+      {
+        name: "counting",
+        summarise: (input) => {
+          made++;
+          return extractiveSummariser.summarise(input);
+        },
+      },
+    );
+    const { conversation } = await book.create(caller("ann"), {});
+    const { id: conversationId } = conversation;
+    disk.fate = () => "transient";
+    const taken = book.turn(caller("ann"), { conversationId, contentType: "data", content: 1 });
+    await until(() => over.writer.degraded);
+    await expect(book.summary(caller("ann"), { conversationId })).rejects.toMatchObject({
+      code: "store_busy",
+    });
+    expect(made).toBe(0);
+    disk.fate = () => undefined;
+    await taken;
+    await book.summary(caller("ann"), { conversationId });
+    expect(made).toBe(1);
   });
 
   it("that nobody uses leave memory, and come back", async () => {
@@ -287,6 +476,23 @@ describe("conversations on a store", () => {
     expect(book.loaded).toBeLessThanOrEqual(5);
   });
 
+  it("of another space do not exist, whether somebody reads or writes", async () => {
+    const { conversations: book } = open();
+    const { conversation } = await book.create(caller("ann"), {});
+    const { id: conversationId } = conversation;
+    const twin = { ...caller("ann"), space: "another" };
+    for (const ask of [
+      () => book.get(twin, { conversationId }),
+      () => book.listTurns(twin, { conversationId }),
+      () => book.turn(twin, { conversationId, contentType: "data", content: 1 }),
+      () => book.join({ ...caller("bob"), space: "another" }, { conversationId }),
+      () => book.close(twin, { conversationId }),
+      () => book.create(twin, { parentConversationId: conversationId }),
+    ]) {
+      await expect(ask()).rejects.toMatchObject({ code: "CONVERSATION_NOT_FOUND" });
+    }
+  });
+
   it("a status that the server sets is seen and obeyed", async () => {
     const { conversations: book } = open();
     const { conversation } = await book.create(caller("ann"), {});
@@ -304,25 +510,25 @@ describe("conversations on a store", () => {
 
   it("however long, cost a page what the page has, and hold up nobody while they are read", async () => {
     const LENGTH = 4000;
+    const filling = "x".repeat(2000);
     const { conversations: writer } = open();
     const { conversation } = await writer.create(caller("ann"), {});
     const { id: conversationId } = conversation;
     for (let n = 0; n < LENGTH; n += 500) {
       await Promise.all(
         Array.from({ length: 500 }, (_, k) =>
-          writer.turn(caller("ann"), { conversationId, contentType: "data", content: n + k }),
+          writer.turn(caller("ann"), { conversationId, contentType: "data", content: [n + k, filling] }),
         ),
       );
     }
     let rowsRead = 0;
-    const counting: Store = {
-      ...unreliable(store),
+    const counting = replacing(store, {
       read: async (...asked) => {
         const rows = await store.read(...asked);
         rowsRead += rows.length;
         return rows;
       },
-    };
+    });
     const { conversations: book, log } = open(counting);
     const { conversation: short } = await book.create(caller("bob"), {});
     const order: string[] = [];
@@ -335,7 +541,7 @@ describe("conversations on a store", () => {
     const { turns: newest } = await opening;
     expect(order).toEqual(["short", "long"]);
     expect(newest.map(({ content }) => content)).toEqual(
-      Array.from({ length: 10 }, (_, k) => LENGTH - 1 - k),
+      Array.from({ length: 10 }, (_, k) => [LENGTH - 1 - k, filling]),
     );
 
     rowsRead = 0;
@@ -355,6 +561,9 @@ describe("conversations on a store", () => {
         .toReversed(),
     );
     expect(rowsRead).toBeLessThan(100);
+    rowsRead = 0;
+    expect((await book.listTurns(caller("ann"), { conversationId, limit: 5 })).turns).toHaveLength(5);
+    expect(rowsRead).toBeLessThan(10);
 
     const ids: string[] = [];
     for await (const { id } of log.replay({ journal: conversationId })) ids.push(id);

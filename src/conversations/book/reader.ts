@@ -1,5 +1,7 @@
 /** What shows conversations: each method asks the one predicate what the caller may see, as of what is committed. */
+import type { Store } from "../../engine/ports.js";
 import { assertCapability, requireReader } from "../domain/checks.js";
+import type { ConversationEntry } from "../domain/entries.js";
 import {
   DEFAULT_PAGE,
   type GetParams,
@@ -24,11 +26,11 @@ import {
 } from "../domain/queries.js";
 import { conversationAt } from "../domain/state.js";
 import type { Caller, Conversation, Participant, Thread, Turn } from "../domain/types.js";
-import type { ConversationIndex } from "../ports.js";
-import type { TurnList } from "./contents.js";
+import type { ConversationIndex, ConversationRow } from "../ports.js";
+import { readPage, readTurns, type TurnList } from "./contents.js";
 import { cursorOf, parseCursor } from "./cursor.js";
+import type { ConversationKernel } from "./kernel.js";
 import { conversationOf } from "./rows.js";
-import type { Shelf } from "./shelf.js";
 
 export interface ConversationDetails {
   readonly conversation: Conversation;
@@ -45,11 +47,13 @@ export interface ConversationPage {
 }
 
 export class ConversationReader {
-  readonly #shelf: Shelf;
+  readonly #kernel: ConversationKernel;
+  readonly #store: Store;
   readonly #index: ConversationIndex;
 
-  constructor(shelf: Shelf, index: ConversationIndex) {
-    this.#shelf = shelf;
+  constructor(kernel: ConversationKernel, store: Store, index: ConversationIndex) {
+    this.#kernel = kernel;
+    this.#store = store;
     this.#index = index;
   }
 
@@ -65,7 +69,7 @@ export class ConversationReader {
       ...(include.stats === true && { stats: statsOf(view) }),
       ...(include.recentTurns !== undefined && {
         recentTurns: readable
-          ? await this.#shelf.contents(view, recentTurns(view, include.recentTurns), HEAVIEST_PAGE)
+          ? await readTurns(this.#store, view, recentTurns(view, include.recentTurns), HEAVIEST_PAGE)
           : [],
       }),
     };
@@ -92,7 +96,7 @@ export class ConversationReader {
     const page = rows.slice(0, limit);
     const conversations: Conversation[] = [];
     for (const row of page) {
-      conversations.push(conversationOf(row, await this.#shelf.updatedAt(row.id, row.createdAt)));
+      conversations.push(conversationOf(row, await this.#updatedAt(row)));
     }
     const last = page.at(-1);
     const hasMore = rows.length > limit;
@@ -104,14 +108,14 @@ export class ConversationReader {
   }
 
   async listTurns(caller: Caller, params: TurnsListParams): Promise<TurnList> {
-    const view = await this.#shelf.history(caller, params.conversationId);
-    return this.#shelf.page(view, listTurns(view, params));
+    const view = await this.#kernel.history(caller, params.conversationId);
+    return readPage(this.#store, view, listTurns(view, params));
   }
 
   async replay(caller: Caller, params: ReplayParams): Promise<TurnList & { missedCount: number }> {
-    const view = await this.#shelf.history(caller, params.conversationId);
+    const view = await this.#kernel.history(caller, params.conversationId);
     const page = replayTurns(view, params);
-    return { ...(await this.#shelf.page(view, page)), missedCount: page.missedCount };
+    return { ...(await readPage(this.#store, view, page)), missedCount: page.missedCount };
   }
 
   async listThreads(caller: Caller, params: ThreadListParams): Promise<ThreadPage> {
@@ -119,9 +123,20 @@ export class ConversationReader {
   }
 
   /** For members and those who may watch, whether or not the past is open to them. */
-  async #view(caller: Caller, id: string): Promise<View> {
-    const { state, committed } = await this.#shelf.open(id, caller);
-    assertCapability(caller, "canViewHistory", "canJoin");
-    return { state, viewer: requireReader(state, caller, committed), upTo: committed };
+  #view(caller: Caller, id: string): Promise<View> {
+    return this.#kernel.view(caller, id, (state, number) => {
+      assertCapability(caller, "canViewHistory", "canJoin");
+      return requireReader(state, caller, number);
+    });
+  }
+
+  /** When the last entry was made. The journal need not be read for conversations in memory. */
+  async #updatedAt({ id, createdAt }: ConversationRow): Promise<number> {
+    const known = this.#kernel.updatedAt(id);
+    if (known !== undefined) return known;
+    const last = await this.#store.lastNumber(id);
+    const [row] = await this.#store.read(id, { after: last - 1, limit: 1 });
+    const entries: ConversationEntry[] = row === undefined ? [] : JSON.parse(row.data);
+    return entries.at(-1)?.at ?? createdAt;
   }
 }

@@ -1,12 +1,14 @@
 /** Summaries: from the journal while they hold, made anew otherwise, and made once however many ask. */
-import type { SummaryMade, SummaryText } from "../domain/entries.js";
+import type { Store } from "../../engine/ports.js";
+import type { SummaryText } from "../domain/entries.js";
 import type { SummaryParams } from "../domain/params.js";
 import type { View } from "../domain/queries.js";
 import type { TurnRecord } from "../domain/state.js";
 import { extractSummary, type Summariser, type SummaryInput } from "../domain/summary.js";
 import type { Caller } from "../domain/types.js";
 import { hasFullHistory } from "../domain/visibility.js";
-import type { Shelf } from "./shelf.js";
+import { readTurns } from "./contents.js";
+import type { ConversationKernel } from "./kernel.js";
 import {
   cachedSummary,
   heldSummary,
@@ -18,18 +20,20 @@ import {
 } from "./summary-scope.js";
 
 export class Summaries {
-  readonly #shelf: Shelf;
+  readonly #kernel: ConversationKernel;
+  readonly #store: Store;
   readonly #summariser: Summariser;
   readonly #underWay = new Map<string, Promise<SummaryText>>();
 
-  constructor(shelf: Shelf, summariser: Summariser) {
-    this.#shelf = shelf;
+  constructor(kernel: ConversationKernel, store: Store, summariser: Summariser) {
+    this.#kernel = kernel;
+    this.#store = store;
     this.#summariser = summariser;
   }
 
   async summary(caller: Caller, params: SummaryParams): Promise<SummaryResult> {
     const { scope = {}, include } = params;
-    const view = await this.#shelf.history(caller, params.conversationId);
+    const view = await this.#kernel.history(caller, params.conversationId);
     const turns = turnsInScope(view, scope);
     // One that is made for a narrow window is nobody else's business: it is neither kept nor told.
     if (!hasFullHistory(view.viewer)) {
@@ -69,12 +73,16 @@ export class Summaries {
     scope: Scope,
     turns: readonly TurnRecord[],
   ): Promise<SummaryText> {
+    // Nobody asks a model for what cannot be kept: whoever is refused asks again.
+    this.#kernel.assertWritable();
     const summary = await this.#make(view, turns);
     // A stand-in is kept once, and never in the place of what it stands in for: the next call may do better.
     if (summary.fallback !== undefined && heldSummary(view.state, scope, turns) !== undefined) return summary;
-    await this.#shelf.write(view.state.header.id, caller, (_state, { now }): [SummaryMade] => [
-      { t: "summary", at: now, scope: scopeKey(scope), upTo: view.upTo, by: caller.acting, summary },
-    ]);
+    await this.#kernel.submit(view.state.header.id, {
+      type: "keep_summary",
+      caller,
+      made: { scope: scopeKey(scope), upTo: view.upTo, summary },
+    });
     return summary;
   }
 
@@ -86,7 +94,7 @@ export class Summaries {
     const { subject } = view.state.header;
     return {
       ...(subject !== undefined && { subject }),
-      turns: await this.#shelf.contents(view, turns),
+      turns: await readTurns(this.#store, view, turns),
     };
   }
 }

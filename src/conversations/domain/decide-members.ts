@@ -21,15 +21,11 @@ import { assertMayGrant, DEFAULT_ROLE, LEADING_ROLES, permissionsFor, SELF_CHOSE
 import { activeStint, type ConversationState, isClosed, statusAt } from "./state.js";
 import type { Caller, ConversationStatus } from "./types.js";
 
-export interface Founding {
-  readonly id: string;
-  readonly entries: readonly [Created, ...(Joined | TurnAdded)[]];
-}
+export type Founding = readonly [Created, ...(Joined | TurnAdded)[]];
 
 /** The parent was checked before: it lies in another journal. */
-export function decideCreate(caller: Caller, params: CreateParams, moment: Moment): Founding {
+export function decideCreate(id: string, caller: Caller, params: CreateParams, moment: Moment): Founding {
   const at = moment.now;
-  const id = moment.id("conv");
   const joined: Joined[] = [
     {
       t: "joined",
@@ -79,7 +75,7 @@ export function decideCreate(caller: Caller, params: CreateParams, moment: Momen
       space: caller.space,
     },
   };
-  return { id, entries: [created, ...joined, ...turns] };
+  return [created, ...joined, ...turns];
 }
 
 export function decideClose(

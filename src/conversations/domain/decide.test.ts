@@ -146,7 +146,7 @@ describe("what an inviter can grant", () => {
       expect(code).toBe(role === "initiator" ? 10003 : undefined);
     }
     const again = () =>
-      decideCreate(ann, { initialParticipants: [{ id: "bob", role: "initiator" }] }, moment);
+      decideCreate("conv-1", ann, { initialParticipants: [{ id: "bob", role: "initiator" }] }, moment);
     expect(codeOf(again)).toBe(10003);
   });
 });

@@ -5,7 +5,7 @@ import type { Identity, Participant, ParticipantRole, Permissions } from "./type
 /** What a decision needs of the world, handed in so that it stays pure. */
 export interface Moment {
   readonly now: number;
-  readonly id: (prefix: "conv" | "turn" | "thread") => string;
+  readonly id: (prefix: "turn" | "thread") => string;
   readonly identify: (id: string) => Identity;
 }
 

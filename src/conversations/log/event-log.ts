@@ -1,12 +1,13 @@
 /**
  * The one order in which everybody is told what happened.
  *
- * Events of journals are published in commit order, each once, after their commit: either from the hand of the writer,
- * or, where others have written in between, by reading the log. Core events are kept in a ring in memory only
- * (decisions F6). Live and replay give the same events in the same order.
+ * Events of journals are published in commit order, each once, after their commit. Core events are kept in a ring in
+ * memory only. Live and replay give the same events in the same order.
  */
-import { setImmediate as othersTurn } from "node:timers/promises";
 import type { JournalRow, Store } from "../../engine/ports.js";
+import { Feed, type RowPlace } from "../../journal/feed.js";
+import { byNumber, byPosition, pages } from "../../journal/pages.js";
+import { systemLoop } from "../../journal/system.js";
 import { MapError } from "../domain/errors.js";
 import { roughSize } from "../domain/size.js";
 import type { Caller } from "../domain/types.js";
@@ -14,10 +15,10 @@ import { coreEventId, type MapEvent, parseEventId } from "./event.js";
 import { EventRing } from "./event-ring.js";
 
 /** Knows what the rows of some journals mean. */
-export interface JournalSource {
+export interface JournalSource<Entry extends object = object> {
   owns(journal: string): boolean;
-  /** The events of one append, in order. */
-  eventsOf(row: JournalRow): readonly MapEvent[] | Promise<readonly MapEvent[]>;
+  /** The events of one row, in order. The entries are as its journal's owner has written them. */
+  eventsOf(row: RowPlace, entries: readonly Entry[]): readonly MapEvent[] | Promise<readonly MapEvent[]>;
 }
 
 export interface CoreEvent {
@@ -53,28 +54,32 @@ export interface ReplayStart {
 
 export type EventListener = (event: MapEvent) => void;
 
-type Item =
-  | { readonly kind: "events"; readonly events: readonly MapEvent[] }
-  | { readonly kind: "row"; readonly row: JournalRow }
-  | { readonly kind: "read"; readonly after: number; readonly upTo: number };
-
-const PAGE = 256;
-
 export class EventLog {
   readonly #parts: EventLogParts;
   readonly #sources: JournalSource[] = [];
   readonly #listeners = new Set<EventListener>();
   readonly #ring: EventRing;
-  #queue: Item[] = [];
-  #pumping = false;
-  /** The position up to which everything is published or in the queue. */
-  #last = 0;
+  readonly #feed: Feed;
   #coreCounter = 0;
-  #following = false;
 
   constructor(parts: EventLogParts) {
+    const { store, report } = parts;
     this.#parts = parts;
+    this.#feed = new Feed({
+      store,
+      report,
+      loop: systemLoop,
+      wants: (journal) => this.#sourceOf(journal) !== undefined,
+      take: async (row, entries) => {
+        const events = this.#sourceOf(row.journal)?.eventsOf(row, entries) ?? [];
+        for (const event of await events) this.#publish(event);
+      },
+    });
     this.#ring = new EventRing({ count: parts.ringSize, bytes: parts.ringBytes ?? Number.POSITIVE_INFINITY });
+  }
+
+  close(): void {
+    this.#feed.close();
   }
 
   addSource(source: JournalSource): void {
@@ -83,38 +88,12 @@ export class EventLog {
 
   /** Calls the listener with everything that happens from now on. */
   async listen(listener: EventListener): Promise<() => void> {
-    if (!this.#following) {
-      const { position } = await this.#parts.store.commit({ appends: [] });
-      if (!this.#following) this.#last = Math.max(this.#last, position);
-      this.#following = true;
-    }
+    await this.#feed.start();
     this.#listeners.add(listener);
     return () => {
       this.#listeners.delete(listener);
-      // Nobody listens: the log need not be read until somebody does.
-      if (this.#listeners.size === 0) this.#following = false;
+      if (this.#listeners.size === 0) this.#feed.stop();
     };
-  }
-
-  /** To be called, in order, after each commit of a writer that knows its position. */
-  committed(row: JournalRow): void {
-    if (!this.#following) {
-      this.#last = Math.max(this.#last, row.position);
-      return;
-    }
-    if (row.position <= this.#last) return;
-    if (row.position === this.#last + 1) this.#enqueue({ kind: "row", row });
-    else this.#enqueue({ kind: "read", after: this.#last, upTo: row.position });
-    this.#last = row.position;
-  }
-
-  /** Something was committed by somebody who does not say where. */
-  async wake(): Promise<void> {
-    if (!this.#following) return;
-    const { position } = await this.#parts.store.commit({ appends: [] });
-    if (position <= this.#last) return;
-    this.#enqueue({ kind: "read", after: this.#last, upTo: position });
-    this.#last = position;
   }
 
   /** Publishes a core event. Returns its id, so that others can name it as their cause. */
@@ -123,14 +102,14 @@ export class EventLog {
     const { isFor, dataFor, size = 0, ...facts } = event;
     const full: MapEvent = {
       ...facts,
-      id: coreEventId(this.#last, this.#coreCounter++, epoch),
+      id: coreEventId(this.#feed.position, this.#coreCounter++, epoch),
       timestamp: now(),
       toldLive: isFor,
       toldAgain: isFor,
       ...(dataFor !== undefined && { dataFor }),
     };
     this.#ring.add(full, size + roughSize(facts));
-    if (this.#listeners.size > 0) this.#enqueue({ kind: "events", events: [full] });
+    if (this.#listeners.size > 0) this.#feed.add(() => this.#publish(full));
     return full.id;
   }
 
@@ -152,10 +131,9 @@ export class EventLog {
     // What the ring has now; what is emitted later is for the next call.
     const ring = this.#ring.after(afterEventId);
     let nextInRing = 0;
-    for (let position = start; ; ) {
-      const rows = await this.#parts.store.readAll(position, PAGE);
+    const readPage = (after: number, limit: number) => this.#parts.store.readAll(after, limit);
+    for await (const rows of pages(readPage, start, byPosition, systemLoop)) {
       for (const row of rows) {
-        position = row.position;
         for (const event of await this.#read(row)) {
           if (afterEventId !== undefined && event.id <= afterEventId) continue;
           for (
@@ -169,9 +147,6 @@ export class EventLog {
           yield event;
         }
       }
-      if (rows.length < PAGE) break;
-      // However long the log is and however little of it is asked for, the others are served meanwhile.
-      await othersTurn();
     }
     yield* ring.slice(nextInRing);
   }
@@ -181,14 +156,12 @@ export class EventLog {
     journal: string,
     after: string | undefined,
   ): AsyncGenerator<MapEvent, void, undefined> {
-    for (let number = after === undefined ? 0 : await this.#numberBefore(journal, after); ; ) {
-      const rows = await this.#parts.store.read(journal, { after: number, limit: PAGE });
+    const start = after === undefined ? 0 : await this.#numberBefore(journal, after);
+    const readPage = (from: number, limit: number) => this.#parts.store.read(journal, { after: from, limit });
+    for await (const rows of pages(readPage, start, byNumber, systemLoop)) {
       for (const row of rows) {
-        number = row.last;
         for (const event of await this.#read(row)) if (after === undefined || event.id > after) yield event;
       }
-      if (rows.length < PAGE) return;
-      await othersTurn();
     }
   }
 
@@ -207,70 +180,23 @@ export class EventLog {
     return low;
   }
 
-  #enqueue(item: Item): void {
-    this.#queue.push(item);
-    if (this.#pumping) return;
-    this.#pumping = true;
-    void this.#pump();
-  }
-
-  async #pump(): Promise<void> {
-    for (let next = 0; next < this.#queue.length; next++) {
-      const item = this.#queue[next];
-      if (item === undefined) continue;
+  #publish(event: MapEvent): void {
+    for (const listener of this.#listeners) {
       try {
-        await this.#handle(item);
+        listener(event);
       } catch (error) {
+        // One subscriber's trouble is not another's.
         this.#parts.report(error);
       }
-      if (next > 1000) {
-        this.#queue = this.#queue.slice(next + 1);
-        next = -1;
-      }
-    }
-    this.#queue = [];
-    this.#pumping = false;
-  }
-
-  async #handle(item: Item): Promise<void> {
-    switch (item.kind) {
-      case "events":
-        this.#publish(item.events);
-        return;
-      case "row":
-        this.#publish(await this.#read(item.row));
-        return;
-      case "read":
-        for (let position = item.after; position < item.upTo; ) {
-          const rows = await this.#parts.store.readAll(position, PAGE);
-          for (const row of rows) {
-            position = row.position;
-            if (position > item.upTo) return;
-            this.#publish(await this.#read(row));
-          }
-          if (rows.length < PAGE) return;
-        }
-        return;
-      default:
-        item satisfies never;
     }
   }
 
-  #publish(events: readonly MapEvent[]): void {
-    for (const event of events) {
-      for (const listener of this.#listeners) {
-        try {
-          listener(event);
-        } catch (error) {
-          // One subscriber's trouble is not another's.
-          this.#parts.report(error);
-        }
-      }
-    }
+  #sourceOf(journal: string): JournalSource | undefined {
+    return this.#sources.find((source) => source.owns(journal));
   }
 
   #read(row: JournalRow): readonly MapEvent[] | Promise<readonly MapEvent[]> {
-    return this.#sources.find((source) => source.owns(row.journal))?.eventsOf(row) ?? [];
+    return this.#sourceOf(row.journal)?.eventsOf(row, JSON.parse(row.data)) ?? [];
   }
 
   async #startAfter(id: string): Promise<number> {
@@ -289,7 +215,7 @@ export class EventLog {
       return parsed.position - 1;
     }
     // Retention has removed it. Its place in the order is still one to go on from, if there ever was such a place.
-    if (row === undefined && (await store.commit({ appends: [] })).position < parsed.position) {
+    if (row === undefined && (await store.position()) < parsed.position) {
       throw expired("event_unknown");
     }
     return parsed.position;
@@ -300,9 +226,8 @@ export class EventLog {
     if (timestamp === undefined) return 0;
     // A conversation's own time may be ahead of the clock by as much as the clock was set back.
     const wanted = timestamp - 60_000;
-    const { position: newest } = await this.#parts.store.commit({ appends: [] });
     let low = 0;
-    let high = newest;
+    let high = await this.#parts.store.position();
     while (low < high) {
       const middle = Math.floor((low + high) / 2);
       const [row] = await this.#parts.store.readAll(middle, 1);

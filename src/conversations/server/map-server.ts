@@ -15,7 +15,7 @@ import { EventLog } from "../log/event-log.js";
 import type { ConversationIndex } from "../ports.js";
 import { TaskBook } from "../tasks/book.js";
 import { RemoteAgents } from "../tasks/remote-agents.js";
-import { type SwarmSide, wakeWith } from "../tasks/swarm-side.js";
+import type { SwarmSide } from "../tasks/swarm-side.js";
 import type { Directory } from "./addresses.js";
 import { type Agent, AgentRegistry, type Scope } from "./agents.js";
 import { type ConnectionOptions, MapConnection, type Wire } from "./connection.js";
@@ -107,7 +107,6 @@ export class MapServer {
   /** Of all sessions. */
   readonly subscriptions = new Set<Subscription>();
   readonly #connections = new Set<MapConnection>();
-  readonly #unwatch: () => void;
   readonly #unwatchTokens: (() => void) | undefined;
   #unfollow: (() => void) | undefined;
   #closed = false;
@@ -140,8 +139,6 @@ export class MapServer {
     this.remoteAgents =
       options.runtime === undefined ? undefined : new RemoteAgents(this, options.runtime, this.tasks);
     this.methods = methodTable({ ...this.remoteAgents?.methods, ...options.extensions });
-    this.#unwatch =
-      options.runtime === undefined ? () => {} : wakeWith(options.runtime, this.log, this.report);
     this.#unwatchTokens = options.authenticator?.onRevoked?.((tokenId) => {
       for (const connection of [...this.#connections]) connection.revoked(tokenId);
     });
@@ -168,7 +165,6 @@ export class MapServer {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#unwatch();
     this.#unwatchTokens?.();
     for (const connection of [...this.#connections]) connection.close(1001, "the server is stopping");
     const { mail } = this.#options;
@@ -176,6 +172,8 @@ export class MapServer {
     await this.remoteAgents?.close();
     this.sessions.close();
     this.#unfollow?.();
+    this.log.close();
+    this.conversations?.stop();
   }
 
   // --- who may what -----------------------------------------------------------------------------------------------
@@ -349,6 +347,7 @@ export class MapServer {
       clock,
       ids,
       log: this.log,
+      report: this.report,
       identify: (id, space) => this.#identify(id, space),
       ...(mail.rules !== undefined && { rules: mail.rules }),
       ...(mail.summariser !== undefined && { summariser: mail.summariser }),
@@ -391,9 +390,18 @@ export class MapServer {
   toMapError(error: unknown, method: string): MapError {
     if (error instanceof MapError) return error;
     const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "store_busy") return new MapError("EXHAUSTED", "too much is waiting to be stored");
+    switch (code) {
+      case "store_busy":
+        return new MapError("EXHAUSTED", "nothing can be stored at the moment; try again later");
+      case "stale_append":
+        return new MapError("EXHAUSTED", "somebody else was writing at the same time; try again");
+      case "closed":
+      case "store_closed":
+        return new MapError("EXHAUSTED", "the server is stopping");
+      default:
+    }
     this.report(new Error(`${method} failed`, { cause: error }));
-    if (code === "store_failure") return new MapError("INTERNAL_ERROR", "it could not be stored");
-    return new MapError("INTERNAL_ERROR");
+    if (code !== "store_failed") return new MapError("INTERNAL_ERROR");
+    return new MapError("INTERNAL_ERROR", "the store has failed: nothing is stored until a restart");
   }
 }

@@ -140,7 +140,8 @@ export class Sessions {
     session.cancelExpiry?.();
     const { store, report } = this.#server;
     this.#server.sessionEnded(session);
-    store.commit({ appends: [], rows: write({ kind: "map_session.remove", id: session.id }) }).catch(report);
+    const rows = write({ kind: "map_session.remove", id: session.id });
+    store.commit({ appends: [], rows }, "result").catch(report);
   }
 
   close(): void {
@@ -171,10 +172,9 @@ export class Sessions {
     const { tokenHash } = session;
     const row = this.#row(session, tokenHash, lostAt);
     try {
-      await this.#server.store.commit({
-        appends: [],
-        rows: write({ kind: "map_session.put", row, replaces: tokenHash }),
-      });
+      const rows = write({ kind: "map_session.put", row, replaces: tokenHash });
+      // That a connection is gone is so, whether or not it can be written now.
+      await this.#server.store.commit({ appends: [], rows }, lostAt === undefined ? "post" : "result");
     } catch (error) {
       if (error instanceof RowConflictError) return false;
       throw error;

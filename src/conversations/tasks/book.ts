@@ -32,7 +32,7 @@ import { activeStint, conversationAt } from "../domain/state.js";
 import { extractiveSummariser, type Summariser } from "../domain/summary.js";
 import type { Caller, Conversation, Turn } from "../domain/types.js";
 import { keyOfConversation, ownerIdOf, statusOfTask, typeOfTask } from "./derive.js";
-import { type TaskConversation, TaskConversationCache } from "./live.js";
+import { type TaskConversation, TaskConversations } from "./live.js";
 import { TaskSource } from "./source.js";
 import { TaskSummaries } from "./summaries.js";
 import { ownsTask, viewerOfTask } from "./viewer.js";
@@ -58,14 +58,18 @@ const AT_ONCE = 10;
 export class TaskBook implements Book {
   readonly source: TaskSource;
   readonly #parts: TaskBookParts;
-  readonly #cache: TaskConversationCache;
+  readonly #conversations: TaskConversations;
   readonly #summaries: TaskSummaries;
 
   constructor(parts: TaskBookParts) {
     this.#parts = parts;
-    this.#cache = new TaskConversationCache(parts.store);
-    this.source = new TaskSource(this.#cache);
-    this.#summaries = new TaskSummaries(this.#cache, parts.summariser ?? extractiveSummariser, parts.clock);
+    this.#conversations = new TaskConversations(parts.store);
+    this.source = new TaskSource(this.#conversations);
+    this.#summaries = new TaskSummaries(
+      this.#conversations,
+      parts.summariser ?? extractiveSummariser,
+      parts.clock,
+    );
   }
 
   /** The journal behind a conversation's id, if that is the conversation of a task. */
@@ -99,7 +103,11 @@ export class TaskBook implements Book {
       ...(include.stats === true && { stats: statsOf(view) }),
       ...(include.recentTurns !== undefined && {
         recentTurns: readable
-          ? await this.#cache.contents(conversation, recentTurns(view, include.recentTurns), HEAVIEST_PAGE)
+          ? await this.#conversations.contents(
+              conversation,
+              recentTurns(view, include.recentTurns),
+              HEAVIEST_PAGE,
+            )
           : [],
       }),
     };
@@ -211,12 +219,12 @@ export class TaskBook implements Book {
 
   /** The turn that an agent's latest message in a task became. */
   async latestTurnOf(key: string, author: string): Promise<Turn | undefined> {
-    const conversation = await this.#cache.get(key);
+    const conversation = await this.#conversations.get(key);
     const record = conversation?.state.turns.findLast(
       (turn) => turn.author === author && turn.contentType === "text",
     );
     if (conversation === undefined || record === undefined) return undefined;
-    return (await this.#cache.contents(conversation, [record]))[0];
+    return (await this.#conversations.contents(conversation, [record]))[0];
   }
 
   // --- inside ---------------------------------------------------------------------------------------------------
@@ -228,14 +236,14 @@ export class TaskBook implements Book {
     const opened = row === undefined ? undefined : await this.#load(caller, row);
     if (opened !== undefined) return opened;
     // Retention may have removed it.
-    if (key !== undefined && row === undefined) this.#cache.forget(key);
+    if (key !== undefined && row === undefined) this.#conversations.forget(key);
     throw new MapError("CONVERSATION_NOT_FOUND", undefined, { conversationId });
   }
 
   async #load(caller: Caller, row: TaskRow): Promise<Opened | undefined> {
     const viewer = viewerOfTask(caller, row.instance);
     if (viewer.kind === "stranger") return undefined;
-    const conversation = await this.#cache.get(row.key);
+    const conversation = await this.#conversations.get(row.key);
     if (conversation === undefined) return undefined;
     const { state } = conversation;
     return { row, conversation, view: { state, viewer, upTo: state.number } };
@@ -248,14 +256,14 @@ export class TaskBook implements Book {
   }
 
   async #page(conversation: TaskConversation, page: TurnPage): Promise<TurnList> {
-    return turnList(page, await this.#cache.contents(conversation, page.turns, HEAVIEST_PAGE));
+    return turnList(page, await this.#conversations.contents(conversation, page.turns, HEAVIEST_PAGE));
   }
 
   async #turnAt(key: string, number: number): Promise<Turn | undefined> {
-    const conversation = await this.#cache.upTo(key, number);
+    const conversation = await this.#conversations.upTo(key, number);
     const record = conversation?.state.turnsById.get(`turn-${key}-${number}`);
     if (conversation === undefined || record === undefined) return undefined;
-    return (await this.#cache.contents(conversation, [record]))[0];
+    return (await this.#conversations.contents(conversation, [record]))[0];
   }
 
   /** What the engine refuses, in the words of this protocol. */
@@ -274,11 +282,12 @@ export function mapErrorOf(error: RuntimeError): MapError {
     case "already_ended":
       return new MapError("CONVERSATION_CLOSED", error.message, details);
     case "overloaded":
+    case "store_busy":
     case "closed":
       return new MapError("EXHAUSTED", error.message, details);
     case "unknown_task":
       return new MapError("CONVERSATION_NOT_FOUND", error.message, details);
-    case "store_failure":
+    case "store_failed":
       return new MapError("INTERNAL_ERROR", "it could not be stored", details);
     default:
       return new MapError("INVALID_PARAMS", error.message, details);

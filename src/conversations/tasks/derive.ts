@@ -58,7 +58,7 @@ export function beginMemory({ task }: Opened): Memory {
   };
 }
 
-/** Takes note of an entry. Entries come in order, each once, and those of one append before any of them is derived. */
+/** Takes note of an entry. Entries come in order, each once, and those that were decided together before any of them is derived. */
 export function remember(memory: Memory, number: number, entry: Entry): void {
   const message = messageOf(entry);
   if (message !== undefined) {

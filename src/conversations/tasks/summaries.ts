@@ -16,19 +16,19 @@ import type { SummaryParams } from "../domain/params.js";
 import type { View } from "../domain/queries.js";
 import type { TurnRecord } from "../domain/state.js";
 import type { Summariser } from "../domain/summary.js";
-import type { TaskConversation, TaskConversationCache } from "./live.js";
+import type { TaskConversation, TaskConversations } from "./live.js";
 
 /** Of more than that, those that were made first are dropped. */
 const MOST_KEPT = 1000;
 
 export class TaskSummaries {
-  readonly #conversations: TaskConversationCache;
+  readonly #conversations: TaskConversations;
   readonly #summariser: Summariser;
   readonly #clock: Pick<Clock, "now">;
   readonly #kept = new Map<string, CachedSummary>();
   readonly #underWay = new Map<string, Promise<SummaryText>>();
 
-  constructor(conversations: TaskConversationCache, summariser: Summariser, clock: Pick<Clock, "now">) {
+  constructor(conversations: TaskConversations, summariser: Summariser, clock: Pick<Clock, "now">) {
     this.#conversations = conversations;
     this.#summariser = summariser;
     this.#clock = clock;
