@@ -60,9 +60,10 @@ export * from "./mail/index.js";
 export {
   createLocalBus,
   type Durability,
-  openSqliteStore,
-  type SqliteStoreOptions,
+  openStore,
+  StoreDamagedError,
   StoreDirectoryError,
   StoreLockedError,
+  type StoreOptions,
 } from "./store/index.js";
 export * from "./swarm/index.js";

@@ -23,7 +23,7 @@ import {
   openMesh,
 } from "../../src/mesh/index.js";
 import { createGuard, createHttpClient } from "../../src/net/index.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 
 const directory = await mkdtemp(join(tmpdir(), "mesh-three-agents-"));
 const tls = await makeDevCertificates(join(directory, "tls"), Date.now());
@@ -63,7 +63,7 @@ async function openAgent(name: string) {
   const home = join(directory, name);
   const port = await freePort();
   initMesh({ directory: home, agentId: name, endpoint: `https://localhost:${port}/swarm`, dev: true });
-  const store = await openSqliteStore({ directory: home });
+  const store = await openStore({ directory: home });
   const http = createHttpClient({
     clock: systemClock,
     guard: createGuard({ allow: ["loopback"] }),
@@ -71,8 +71,9 @@ async function openAgent(name: string) {
   });
   const report = ({ message }: { message: string }) => console.error(`${name}: ${message}`);
   const node = await openMesh({ directory: home, store, http, clock: systemClock, ids: systemIds, report });
-  const carriers = [new MeshCarrier(node, store.mesh)];
-  const mailroom = await Mailroom.open({ swarm: clerk(name), store, carriers });
+  const carrier = new MeshCarrier(node, store.mesh);
+  const mailroom = await Mailroom.open({ swarm: clerk(name), store, carriers: [carrier] });
+  carrier.start(mailroom.runtime);
   const bridge = new InboundBridge({ node, runtime: mailroom.runtime, store });
   await bridge.start();
   const pem = { cert: readFileSync(tls.cert, "utf8"), key: readFileSync(tls.key, "utf8") };

@@ -13,9 +13,9 @@ import { MapServer } from "../../src/conversations/index.js";
 import { createServer } from "../../src/http/index.js";
 import { defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
 import { systemClock, systemIds } from "../../src/library/clock.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 
-const store = await openSqliteStore({ path: ":memory:" });
+const store = await openStore({ path: ":memory:" });
 const desk = defineAgent({
   name: "desk",
   enableEntrypoint: true,

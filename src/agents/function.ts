@@ -12,7 +12,19 @@ import { type Mail, openMail } from "./mail.js";
 // biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing is the usual one
 export type MailOutcome = void | string | readonly AgentToolCall[] | AgentAnswer;
 
-export type MailFunction = (mail: Mail) => MailOutcome | Promise<MailOutcome>;
+export interface MailFunction {
+  (mail: Mail): MailOutcome | Promise<MailOutcome>;
+  /** Whether its turns may start on mail that is not durable yet, unless the agent's definition says. Default: true. */
+  readonly speculate?: boolean;
+}
+
+/** The same function, with a wish for how its turns start. */
+export function starting<F extends (mail: Mail) => MailOutcome | Promise<MailOutcome>>(
+  run: F,
+  speculate: boolean | undefined,
+): F & Pick<MailFunction, "speculate"> {
+  return Object.assign(run, speculate === undefined ? {} : { speculate });
+}
 
 export interface FunctionAgentOptions {
   /** Where ids of calls come from; unique within a task. Default: random UUIDs. */

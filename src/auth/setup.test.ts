@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exportSPKI, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openSqliteStore } from "../store/sqlite/open.js";
-import type { SqliteStore } from "../store/sqlite/store.js";
+import { type FullStore, openStore } from "../store/index.js";
 import { type AuthSettings, createAuthenticator } from "./setup.js";
 import { Tokens } from "./tokens/tokens.js";
 
@@ -34,10 +33,10 @@ const settings: AuthSettings & { dev: boolean } = {
 };
 
 describe("createAuthenticator", () => {
-  let store: SqliteStore;
+  let store: FullStore;
   let tokens: Tokens;
   beforeAll(async () => {
-    store = await openSqliteStore({ path: ":memory:" });
+    store = await openStore({ path: ":memory:" });
     tokens = new Tokens({ store, clock });
   });
   afterAll(() => store.close());

@@ -17,6 +17,10 @@ export const EXIT = {
   taskFailed: 5,
   /** The task waits for somebody to answer a breakpoint. */
   taskPaused: 6,
+  /** A server ended because its store failed for good. */
+  storeFailed: 74,
+  /** A server was stopped while its store could not be written: results that nobody was told of are lost. */
+  unwritten: 75,
   /** Ended by Ctrl-C. */
   interrupted: 130,
 } as const;
@@ -66,7 +70,8 @@ export function explain(error: unknown): Explanation {
   }
   const message = error instanceof Error ? error.message : String(error);
   const code = codeOf(error);
-  return { code: code ?? "failure", message, hint: hintFor(code), exit: EXIT.failure };
+  const exit = code === "store_failed" ? EXIT.storeFailed : EXIT.failure;
+  return { code: code ?? "failure", message, hint: hintFor(code), exit };
 }
 
 /** What proxies answer with pages of their own, in front of any server. */

@@ -13,7 +13,7 @@ export interface PlaceOptions extends CommonOptions {
 
 export const EXIT_HELP = `
 Exit codes: 0 done, 1 failed, 2 wrong use, 3 no connection, 4 refused, 5 the task failed or was cancelled,
-6 the task waits for an answer, 130 interrupted.
+6 the task waits for an answer, 74 the store failed, 75 stopped with results unwritten, 130 interrupted.
 
 Start here: mailroom demo`;
 

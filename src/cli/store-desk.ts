@@ -3,10 +3,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { MailEvent, TaskSummary } from "../client/index.js";
 import type { Store } from "../engine/ports.js";
-import { entriesOf } from "../engine/runtime/loader.js";
+import { entriesOf } from "../engine/task.js";
 import { eventsOf, parseEventId } from "../engine/view/events.js";
 import { summaryOf } from "../engine/view/record.js";
-import { openSqliteStore } from "../store/index.js";
+import { openStore } from "../store/index.js";
 import { CliError, EXIT } from "./exit.js";
 import { findIn, type TaskDesk, take } from "./task-desk.js";
 
@@ -15,7 +15,7 @@ const PAGE = 200;
 /** @throws CliError when nothing was ever stored there */
 export async function storeDesk(data: string): Promise<TaskDesk> {
   requireData(data);
-  const store = await openSqliteStore({ directory: data });
+  const store = await openStore({ directory: data });
   return {
     list: async ({ status, limit }) => take(allTasks(store, status), limit),
     find: (task) => findIn(allTasks(store), task),

@@ -31,7 +31,17 @@ export const ServerInfo = z.looseObject({
 });
 export type ServerInfo = z.infer<typeof ServerInfo>;
 
-export const Health = z.looseObject({ status: z.string(), swarm_name: MaybeText, timestamp: MaybeText });
+export const Health = z.looseObject({
+  status: z.string(),
+  swarm_name: MaybeText,
+  timestamp: MaybeText,
+  /** While a Mailroom server cannot write. */
+  store: z.optional(
+    z.looseObject({ waiting: z.number(), retries: z.number(), reason: MaybeText, since: MaybeText }),
+  ),
+  /** While a Mailroom server that has started takes up what was running. */
+  taking_up: z.optional(z.looseObject({ done: z.number(), of: z.number() })),
+});
 export type Health = z.infer<typeof Health>;
 
 export const Identity = z.looseObject({

@@ -47,8 +47,7 @@ describe("the configuration", () => {
       strictIds: false,
     });
     expect(settings.limits).toMatchObject({
-      turns: 64,
-      turnsPerInstance: 16,
+      turns: 1_024,
       turnsPerTask: 8,
       failedAuthPerMinute: 20,
     });

@@ -70,6 +70,8 @@ export class Door {
     this.wholeTasks = new Turns(askers, WHOLE_TASKS_AT_ONCE);
     this.metrics = new Metrics({
       figures: () => runtime.figures,
+      store: () => store.writer.health,
+      now: () => this.clock.now(),
       waits: () => this.waits.taken,
       streams: () => this.streams.taken,
     });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RuntimeError } from "../engine/runtime/index.js";
-import { StoreBusyError, StoreFailureError } from "../store/index.js";
+import { StoreBusyError, StoreClosedError, StoreFailedError } from "../journal/ports.js";
 import { asHttpError, ERRORS, type ErrorRow, errorAnswer, HttpError } from "./errors.js";
 
 describe("the table of errors", () => {
@@ -27,11 +27,9 @@ describe("the table of errors", () => {
       headers: { "retry-after": "1" },
       body: { code: "store_busy" },
     });
-    const failure = new StoreFailureError("/var/data/mailroom.db: no space", {
-      outcome: "not_committed",
-      final: false,
-    });
-    expect(answer(failure)).toMatchObject({ status: 503, body: { code: "store_failure" } });
+    const failure = new StoreFailedError(new Error("/var/data/mailroom.db: disk I/O error"));
+    expect(answer(failure)).toMatchObject({ status: 503, body: { code: "store_failed" } });
+    expect(answer(new StoreClosedError())).toMatchObject({ status: 503, body: { code: "closed" } });
     expect(JSON.stringify(answer(failure)?.body)).not.toContain("/var/data");
     expect(answer(new TypeError("undefined is not a function"))).toBeUndefined();
     expect(answer("thrown")).toBeUndefined();

@@ -89,8 +89,16 @@ export const ERRORS = {
   internal_error: { status: 500, meaning: "Something broke; `request_id` finds it in the server's log." },
   mailbox_full: { status: 503, meaning: "Too many messages wait for the agent.", retryAfter: 5 },
   overloaded: { status: 503, meaning: "A limit of the server is reached.", retryAfter: 1 },
-  store_busy: { status: 503, meaning: "Too much waits to be written.", retryAfter: 1 },
-  store_failure: { status: 503, meaning: "What was asked could not be written.", retryAfter: 5 },
+  store_busy: {
+    status: 503,
+    meaning: "Too much waits to be written, or nothing can be written for the moment.",
+    retryAfter: 1,
+  },
+  store_failed: {
+    status: 503,
+    meaning: "The server cannot write any more until it is restarted.",
+    retryAfter: 5,
+  },
   closed: { status: 503, meaning: "The server is shutting down.", retryAfter: 5 },
   auth_unavailable: { status: 503, meaning: "Whoever vouches for callers does not answer.", retryAfter: 5 },
   no_registry: { status: 503, meaning: "This server keeps no registry of other swarms.", retryAfter: 3600 },
@@ -147,6 +155,8 @@ export function errorAnswer(error: HttpError): ErrorAnswer {
 /** What the rooms behind the door throw, in the words of the table. Undefined for what nobody expected. */
 export function asHttpError(error: unknown): HttpError | undefined {
   if (error instanceof HttpError) return error;
+  const ofStore = fromStore(error);
+  if (ofStore !== undefined) return ofStore;
   if (error instanceof RuntimeError) {
     return new HttpError(error.code, error.message, { details: error.details ?? {}, cause: error });
   }
@@ -161,18 +171,25 @@ export function asHttpError(error: unknown): HttpError | undefined {
       cause: error,
     });
   }
-  return fromStore(error) ?? fromFramework(error);
+  return fromFramework(error);
 }
 
-/** Stores are known by their codes alone: which one it is, is not this room's business. */
+/**
+ * Stores are known by their codes alone: which one it is, is not this room's business. What happened to the disk is told
+ * by `/health` and the log.
+ */
 function fromStore(error: unknown): HttpError | undefined {
   switch (codeOf(error)) {
     case "store_busy":
-      return new HttpError("store_busy", "the server has more to write than it can take: try again later", {
-        cause: error,
-      });
-    case "store_failure":
-      return new HttpError("store_failure", "the server could not write this down: try again later", {
+      return new HttpError(
+        "store_busy",
+        "the server cannot take more to write at the moment: try again later",
+        {
+          cause: error,
+        },
+      );
+    case "store_failed":
+      return new HttpError("store_failed", "the server cannot write any more until it is restarted", {
         cause: error,
       });
     case "store_closed":

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../library/clock.js";
-import { openSqliteStore, type SqliteStore } from "../store/index.js";
+import { type FullStore, openStore } from "../store/index.js";
 import { HttpError } from "./errors.js";
 import { Idempotency, type IdempotencyParts, type OnceRequest } from "./idempotency.js";
 
-let store: SqliteStore;
+let store: FullStore;
 let parts: IdempotencyParts;
 beforeEach(async () => {
-  store = await openSqliteStore({ path: ":memory:" });
+  store = await openStore({ path: ":memory:" });
   parts = { state: store.http, store, clock: systemClock };
 });
 afterEach(() => store.close());

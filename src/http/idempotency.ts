@@ -2,7 +2,8 @@
  * Decisions D4: a write that is asked for twice under one key happens once. The key is committed together with the
  * write, so that also after a crash either both are there or neither.
  */
-import type { Clock, RowWrite, Store } from "../engine/ports.js";
+import { type Clock, RowConflictError, type RowWrite, type Store } from "../engine/ports.js";
+import { isForLater, RuntimeError } from "../engine/runtime/index.js";
 import { hashOf } from "../swarm/hash.js";
 import { HttpError } from "./errors.js";
 import type { HttpState, IdempotencyExpire, IdempotencyPut, KeyScope, WriteReference } from "./state.js";
@@ -59,18 +60,33 @@ export class Idempotency<T> {
       if (underWay.hash !== digest) throw reused();
       return { result: await underWay.result, replayed: true };
     }
-    let replayed = false;
+    let replayed = true;
     const work = async (): Promise<T> => {
-      const { state, clock } = this.#parts;
-      const kept = await state.keptWrite(scope, clock.now() - KEY_LIFE);
-      if (kept === undefined) return write((reference) => [this.#row(scope, digest, reference)]);
-      if (kept.hash !== digest) throw reused();
-      replayed = true;
-      return this.#recall(kept.reference);
+      const before = await this.#kept(scope, digest);
+      if (before !== undefined) return before;
+      try {
+        const written = await write((reference) => [this.#row(scope, digest, reference)]);
+        replayed = false;
+        return written;
+      } catch (error) {
+        if (!mayBeSecond(error)) throw error;
+        const first = await this.#kept(scope, digest);
+        if (first === undefined) throw error;
+        return first;
+      }
     };
     const result = work().finally(() => this.#underWay.delete(name));
     this.#underWay.set(name, { hash: digest, result });
     return { result: await result, replayed };
+  }
+
+  /** What was written under the key before. */
+  async #kept(scope: KeyScope, digest: string): Promise<T | undefined> {
+    const { state, clock } = this.#parts;
+    const kept = await state.keptWrite(scope, clock.now() - KEY_LIFE);
+    if (kept === undefined) return undefined;
+    if (kept.hash !== digest) throw reused();
+    return this.#recall(kept.reference);
   }
 
   #row(scope: KeyScope, digest: string, reference: WriteReference): IdempotencyPut {
@@ -83,6 +99,14 @@ export class Idempotency<T> {
       expires: createdAt - KEY_LIFE,
     };
   }
+}
+
+/**
+ * Another door may have done the same under the same key in between: then the store refuses the key, or the engine what
+ * the first one has changed already. Either is told when that is durable, so the key can be found.
+ */
+function mayBeSecond(error: unknown): boolean {
+  return error instanceof RowConflictError || (error instanceof RuntimeError && !isForLater(error));
 }
 
 /** Forgets old keys now and then. The returned function stops it. */

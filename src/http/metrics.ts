@@ -2,13 +2,17 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Bus } from "../engine/ports.js";
 import { ALL_TASKS_CHANNEL, isCommitNote, type Outcome, outcomeOf } from "../engine/runtime/index.js";
+import type { WriterHealth } from "../journal/writer.js";
 
 export interface Figures {
   readonly figures: () => {
     readonly liveTasks: number;
     readonly runningTasks: number;
     readonly turns: number;
+    readonly recovery?: { readonly done: number; readonly of: number };
   };
+  readonly store: () => WriterHealth;
+  readonly now: () => number;
   readonly waits: () => number;
   readonly streams: () => number;
 }
@@ -22,7 +26,7 @@ export class Metrics {
   readonly #failedTurns = new Tally<string>();
   readonly #droppedListeners: Counter;
 
-  constructor({ figures, waits, streams }: Figures) {
+  constructor({ figures, store, now, waits, streams }: Figures) {
     const registers = [this.#registry];
     this.#requests = new Histogram({
       name: "mailroom_http_request_seconds",
@@ -75,8 +79,34 @@ export class Metrics {
     gauge("mailroom_running_tasks", "Tasks that run.", () => figures().runningTasks);
     gauge("mailroom_tasks_in_memory", "Tasks held in memory.", () => figures().liveTasks);
     gauge("mailroom_running_turns", "Turns under way.", () => figures().turns);
+    gauge("mailroom_tasks_to_take_up", "Running tasks of the last process, after a start.", () => {
+      const { done, of } = figures().recovery ?? { done: 0, of: 0 };
+      return of - done;
+    });
+    gauge("mailroom_store_waiting_writes", "Writes that are not durable yet.", () => store().waiting);
+    gauge(
+      "mailroom_store_waiting_characters",
+      "Characters of journals that are not durable yet.",
+      () => store().characters,
+    );
+    gauge("mailroom_store_degraded_seconds", "How long nothing could be written; 0 when all is well.", () => {
+      const { since } = store();
+      return since === undefined ? 0 : (now() - since) / 1000;
+    });
+    new Counter({
+      name: "mailroom_store_retries_total",
+      help: "Writes that were tried again.",
+      registers,
+      collect() {
+        this.reset();
+        this.inc(store().retries);
+      },
+    });
     gauge("mailroom_waiting_requests", "Requests that wait for the end of a round.", waits);
     gauge("mailroom_streams", "Open streams.", streams);
+    gauge("mailroom_store_degraded", "1 while nothing can be written.", () =>
+      store().state === "open" ? 0 : 1,
+    );
     collectDefaultMetrics({ register: this.#registry });
   }
 

@@ -239,7 +239,7 @@ function errorsOf(route: DescribedRoute): Set<ErrorCode> {
     codes
       .add("idempotency_key_reused")
       .add("store_busy")
-      .add("store_failure")
+      .add("store_failed")
       .add("closed")
       .add("write_conflict");
   }

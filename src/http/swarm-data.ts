@@ -23,6 +23,8 @@ export function swarmData(swarm: SwarmDefinition): Record<string, unknown> {
       actions: agent.actions,
       exclude_tools: agent.excludeTools,
       remote: agent.mind.kind === "remote",
+      ...(agent.mind.kind === "local" &&
+        agent.mind.speculate !== undefined && { speculate: agent.mind.speculate }),
     })),
     actions: swarm.actions.map(({ name, description, parameters }) => ({ name, description, parameters })),
     hash: swarm.hash,

@@ -111,7 +111,7 @@ export function startOf(after: string | undefined): Position {
 }
 
 async function isRunning(mailroom: Mailroom, key: JournalKey): Promise<boolean> {
-  return (await mailroom.runtime.read(key, (state) => state.status === "running")) ?? false;
+  return (await mailroom.runtime.summary(key))?.status === "running";
 }
 
 function isDelta(note: unknown): note is DeltaNote {

@@ -2,7 +2,7 @@
  * What comes in, checked once. The zod schemas are the one source: their JSON Schema stands in the OpenAPI document
  * and is compiled by ajv for the checking itself.
  */
-import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
+import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { z } from "zod";
 import { isRecord } from "../mail/record.js";
@@ -18,7 +18,7 @@ export type Check<T> = (value: unknown) => T;
 
 export type Where = "body" | "query" | "path";
 
-/** One per server: compiles a schema when a route is registered. */
+/** One per server: compiles a schema when a route is first used, because most are not used by most servers. */
 export class Checker {
   readonly #body = createAjv(false);
   /** Queries and paths are text; a number there is the text of one. */
@@ -31,8 +31,10 @@ export class Checker {
     const ajv = where === "body" ? this.#body : this.#text;
     const jsonSchema = this.#jsonSchemas.get(schema) ?? jsonSchemaOf(schema);
     this.#jsonSchemas.set(schema, jsonSchema);
-    const validate = ajv.compile<z.output<S>>(jsonSchema);
+    let compiled: ValidateFunction<z.output<S>> | undefined;
     return (value) => {
+      compiled ??= ajv.compile<z.output<S>>(jsonSchema);
+      const validate = compiled;
       const given = where === "body" ? withoutNulls(value) : value;
       if (validate(given)) return given;
       // The last one: of a choice between several forms, it is the choice itself and not the first form.
@@ -52,6 +54,8 @@ function createAjv(coerceTypes: boolean): Ajv2020 {
     allErrors: false,
     verbose: true,
     strict: true,
+    // Ours come from zod. To check them, ajv would compile the schema of schemas at every start, which takes longer than all of ours.
+    validateSchema: false,
     allowUnionTypes: true,
   });
   ajv.addKeyword(EXPECTS);

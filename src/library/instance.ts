@@ -45,13 +45,13 @@ export class Instance {
     return { ...posted, task: this.#handle(posted.taskId, posted.key) };
   }
 
-  /** Puts a message to the swarm and yields what happens until the round has ended. */
+  /** Puts a message to the swarm and yields what happens until its round has ended. */
   async *stream(body: string, options: StreamOptions = {}): AsyncGenerator<MailEvent, void, undefined> {
     const { signal, ...rest } = options;
     const posted = await this.post(body, rest);
     yield* posted.task.events({
       after: `${posted.number - 1}`,
-      live: "round",
+      live: posted,
       ...(signal !== undefined && { signal }),
     });
   }

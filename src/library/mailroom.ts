@@ -7,12 +7,14 @@ import type { KeyValueMemory } from "../engine/memory.js";
 import type { Bus, Clock, Ids, InstanceId, Store } from "../engine/ports.js";
 import {
   type ActionOverride,
+  type Closed,
   type Lending,
   type Problem,
   Runtime,
+  type RuntimeError,
   type RuntimeLimits,
 } from "../engine/runtime/index.js";
-import { createLocalBus, type Durability, openSqliteStore } from "../store/index.js";
+import { createLocalBus, type Durability, openStore } from "../store/index.js";
 import { systemClock, systemIds } from "./clock.js";
 import { Instance } from "./instance.js";
 import { Retention, type RetentionOptions } from "./retention.js";
@@ -39,8 +41,10 @@ export interface MailroomOptions {
   readonly systemActions?: readonly Action[];
   /** Told of what goes wrong where nobody waits for an answer. Default: a line on stderr. */
   readonly onProblem?: (problem: Problem) => void;
-  /** Told while tasks of an earlier process are taken up. */
-  readonly onRecovery?: (recovered: number) => void;
+  /** Told while tasks of an earlier process are taken up: how many are, and of how many. First with none. */
+  readonly onRecovery?: (recovered: number, of: number) => void;
+  /** `false`: opening does not take up the tasks of an earlier process; whoever opened calls `takeUp`. */
+  readonly takeUp?: boolean;
   readonly clock?: Clock;
   readonly ids?: Ids;
   /** A store and bus of one's own; then `data` and `durability` mean nothing, and closing them is the owner's job. */
@@ -53,29 +57,65 @@ export interface CallerOptions {
   readonly params?: Readonly<Record<string, unknown>>;
 }
 
+interface MailroomParts {
+  readonly store: Store;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly report: (problem: Problem) => void;
+}
+
 export class Mailroom {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly bus: Bus;
-  /** How many unfinished tasks were taken up when it was opened. */
-  readonly recovered: number;
+  /**
+   * Resolves when the store has failed for good. By then whoever waited was told, and the mailroom closes itself;
+   * opening it again goes on from what is on disk.
+   */
+  readonly failed: Promise<RuntimeError>;
   readonly #retention: Retention | undefined;
   readonly #ownsStore: boolean;
+  readonly #onRecovery: MailroomOptions["onRecovery"];
+  #recovered = 0;
+  #takingUp: Promise<number> | undefined;
+  #closing: Promise<Closed> | undefined;
 
-  private constructor(parts: {
-    runtime: Runtime;
-    store: Store;
-    bus: Bus;
-    recovered: number;
-    retention: Retention | undefined;
-    ownsStore: boolean;
-  }) {
-    this.runtime = parts.runtime;
-    this.store = parts.store;
-    this.bus = parts.bus;
-    this.recovered = parts.recovered;
-    this.#retention = parts.retention;
-    this.#ownsStore = parts.ownsStore;
+  private constructor(options: MailroomOptions, { store, bus, clock, report }: MailroomParts) {
+    const { swarm, ids = systemIds, retention } = options;
+    this.store = store;
+    this.bus = bus;
+    this.#ownsStore = options.store === undefined;
+    this.#onRecovery = options.onRecovery;
+    let fail: (error: RuntimeError) => void = () => {};
+    this.failed = new Promise((resolve) => {
+      fail = resolve;
+    });
+    this.runtime = new Runtime({
+      store,
+      bus,
+      clock,
+      ids,
+      definition: swarm,
+      report,
+      onFailed: (error) => {
+        fail(error);
+        // Nobody waits for this, and the host must not end over it.
+        this.close().catch((cause: unknown) =>
+          report({ code: "close_failed", message: String(cause), cause }),
+        );
+      },
+      ...(options.limits !== undefined && { limits: options.limits }),
+      ...(options.memory !== undefined && { memory: options.memory }),
+      ...(options.carriers !== undefined && { carriers: options.carriers }),
+      ...(options.systemActions !== undefined && { systemActions: options.systemActions }),
+      ...(options.actionOverride !== undefined && { actionOverride: options.actionOverride }),
+    });
+    const { runtime } = this;
+    this.#retention =
+      retention === undefined
+        ? undefined
+        : new Retention({ options: retention, store, runtime, clock, report });
+    this.#retention?.start();
   }
 
   /**
@@ -83,48 +123,49 @@ export class Mailroom {
    * @throws StoreLockedError when another process has it open.
    */
   static async open(options: MailroomOptions): Promise<Mailroom> {
-    const { swarm, clock = systemClock, ids = systemIds } = options;
+    const { clock = systemClock } = options;
     const report = options.onProblem ?? reportToStderr;
-    const store = options.store ?? (await openStore(options));
+    const store = options.store ?? (await openOwnStore(options));
     const bus =
       options.bus ??
       createLocalBus({
         onError: (cause) => report({ code: "listener_failed", message: String(cause), cause }),
       });
-    const runtime = new Runtime({
-      store,
-      bus,
-      clock,
-      ids,
-      definition: swarm,
-      report,
-      ...(options.limits !== undefined && { limits: options.limits }),
-      ...(options.memory !== undefined && { memory: options.memory }),
-      ...(options.carriers !== undefined && { carriers: options.carriers }),
-      ...(options.systemActions !== undefined && { systemActions: options.systemActions }),
-      ...(options.actionOverride !== undefined && { actionOverride: options.actionOverride }),
-    });
-    let recovered: number;
+    const mailroom = new Mailroom(options, { store, bus, clock, report });
+    if (options.takeUp === false) return mailroom;
     try {
-      recovered = await runtime.recover(options.onRecovery);
+      await mailroom.takeUp();
     } catch (error) {
       // Nobody gets a mailroom that could close it, so the lock would stay until the process ends.
-      if (options.store === undefined) await store.close();
+      await mailroom.close({ grace: 0 });
       throw error;
     }
-    const retention =
-      options.retention === undefined
-        ? undefined
-        : new Retention({ options: options.retention, store, runtime, clock, report });
-    retention?.start();
-    return new Mailroom({
-      runtime,
-      store,
-      bus,
-      recovered,
-      retention,
-      ownsStore: options.store === undefined,
+    return mailroom;
+  }
+
+  /**
+   * Takes up what an earlier process left, a little at a time: everybody is served meanwhile. Resolves with the number
+   * of tasks that run again. `open` does this unless it is told not to.
+   * @throws RuntimeError `store_failed`
+   */
+  takeUp(): Promise<number> {
+    this.#takingUp ??= this.#takeUp();
+    return this.#takingUp;
+  }
+
+  async #takeUp(): Promise<number> {
+    const taken = await this.runtime.recover((recovered, of) => {
+      this.#recovered = recovered;
+      this.#onRecovery?.(recovered, of);
     });
+    const { failure } = this.runtime;
+    if (failure !== undefined) throw failure;
+    return taken;
+  }
+
+  /** How many unfinished tasks of an earlier process were taken up so far. */
+  get recovered(): number {
+    return this.#recovered;
   }
 
   get swarm(): SwarmDefinition {
@@ -154,20 +195,45 @@ export class Mailroom {
     return (await this.#retention?.sweep()) ?? 0;
   }
 
-  /** Lets what runs finish for up to `grace` milliseconds (default 10 s), parks the rest, and closes the store. */
-  async close(options: { grace?: number } = {}): Promise<void> {
+  /**
+   * Lets what runs finish for up to `grace` milliseconds (default 10 s), parks the rest, and closes the store. Calling
+   * it again gives the same promise. Resolves with how much could not be written, which is nothing unless the store
+   * took no writes until the end.
+   */
+  close(options: { grace?: number } = {}): Promise<Closed> {
+    this.#closing ??= this.#close(options.grace);
+    return this.#closing;
+  }
+
+  async #close(grace: number | undefined): Promise<Closed> {
     // What is waited for may be a promise alone, which does not keep a process from ending.
     const alive = setInterval(() => {}, 1 << 30);
     try {
-      await this.#retention?.stop();
-      await this.runtime.close(options.grace);
-      await this.swarm.close?.();
-      if (!this.#ownsStore) return;
-      await this.bus.close();
-      await this.store.close();
+      this.#retention?.stop();
+      const closed = await this.runtime.close(grace);
+      await this.#letGo();
+      return closed;
     } finally {
       clearInterval(alive);
     }
+  }
+
+  /** Everything is let go, whatever fails on the way. @throws what failed first */
+  async #letGo(): Promise<void> {
+    const steps = [
+      () => this.swarm.close?.(),
+      ...(this.#ownsStore ? [() => this.bus.close(), () => this.store.close()] : []),
+    ];
+    const failures: { readonly cause: unknown }[] = [];
+    for (const step of steps) {
+      try {
+        await step();
+      } catch (cause) {
+        failures.push({ cause });
+      }
+    }
+    const [first] = failures;
+    if (first !== undefined) throw first.cause;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -199,10 +265,10 @@ export class RemoteAgent {
   }
 }
 
-function openStore({ data, durability, swarm }: MailroomOptions): Promise<Store> {
+function openOwnStore({ data, durability, swarm }: MailroomOptions): Promise<Store> {
   const kept = durability === undefined ? {} : { durability };
-  if (data === false) return openSqliteStore({ path: ":memory:" });
-  return openSqliteStore({ directory: data ?? join(".mailroom", swarm.name), ...kept });
+  if (data === false) return openStore({ path: ":memory:" });
+  return openStore({ directory: data ?? join(".mailroom", swarm.name), ...kept });
 }
 
 function reportToStderr(problem: Problem): void {

@@ -1,6 +1,7 @@
 /** Removes finished tasks that are too old or too many, and gives the space back (decisions C5: off by default). */
-import type { Clock, Store } from "../engine/ports.js";
+import type { Clock, Loop, Store, TaskRow } from "../engine/ports.js";
 import type { Problem, Runtime } from "../engine/runtime/index.js";
+import { systemLoop } from "../journal/system.js";
 
 export interface RetentionOptions {
   /** Milliseconds after its end that a finished task is kept. */
@@ -18,8 +19,10 @@ export class Retention {
   readonly #store: Store;
   readonly #runtime: Runtime;
   readonly #clock: Clock;
+  readonly #loop: Loop;
   readonly #report: (problem: Problem) => void;
-  #cancel: (() => void) | undefined;
+  #cancel = (): void => {};
+  #stopped = false;
   #round: Promise<number> | undefined;
 
   constructor(parts: {
@@ -27,12 +30,14 @@ export class Retention {
     store: Store;
     runtime: Runtime;
     clock: Clock;
+    loop?: Loop;
     report: (problem: Problem) => void;
   }) {
     this.#options = parts.options;
     this.#store = parts.store;
     this.#runtime = parts.runtime;
     this.#clock = parts.clock;
+    this.#loop = parts.loop ?? systemLoop;
     this.#report = parts.report;
   }
 
@@ -40,19 +45,20 @@ export class Retention {
     const { interval = 60_000 } = this.#options;
     this.#cancel = this.#clock.after(interval, () => {
       this.sweep()
-        .catch((cause: unknown) =>
-          this.#report({ code: "retention_failed", message: `retention failed: ${String(cause)}`, cause }),
-        )
+        .catch((cause: unknown) => {
+          if (this.#stopped) return;
+          this.#report({ code: "retention_failed", message: `retention failed: ${String(cause)}`, cause });
+        })
         .finally(() => {
-          if (this.#cancel !== undefined) this.start();
+          if (!this.#stopped) this.start();
         });
     });
   }
 
-  async stop(): Promise<void> {
-    this.#cancel?.();
-    this.#cancel = undefined;
-    await this.#round?.catch(() => {});
+  /** No further task is removed. One whose removal is on its way to the disk may still go. */
+  stop(): void {
+    this.#stopped = true;
+    this.#cancel();
   }
 
   /** One round. Returns how many tasks were removed. */
@@ -66,18 +72,31 @@ export class Retention {
   async #sweep(): Promise<number> {
     const { maxAge, maxTasks } = this.#options;
     let removed = 0;
-    for (;;) {
-      const rows = await this.#store.tasks.finished({
+    let rows: TaskRow[];
+    let after: TaskRow | undefined;
+    do {
+      rows = await this.#store.tasks.finished({
         ...(maxAge !== undefined && { updatedBefore: this.#clock.now() - maxAge }),
         ...(maxTasks !== undefined && { beyondNewest: maxTasks }),
         limit: PAGE,
+        ...(after !== undefined && { after }),
       });
-      const gone = await Promise.all(rows.map((row) => this.#runtime.remove(row.key)));
-      const count = gone.filter(Boolean).length;
-      removed += count;
-      if (rows.length < PAGE || count === 0) break;
+      removed += await this.#remove(rows);
+      // Behind those that cannot go now there may be others that can.
+      after = rows.at(-1);
+    } while (rows.length === PAGE && !this.#stopped);
+    if (removed > 0 && !this.#stopped) await this.#store.reclaim?.();
+    return removed;
+  }
+
+  /** One by one: a long row of removals would keep everybody else from writing. */
+  async #remove(rows: readonly TaskRow[]): Promise<number> {
+    let removed = 0;
+    for (const { key, openWork } of rows) {
+      if (this.#stopped) break;
+      if (openWork !== true && (await this.#runtime.remove(key))) removed++;
+      await new Promise<void>((resolve) => this.#loop.soon(resolve));
     }
-    if (removed > 0) await this.#store.reclaim?.();
     return removed;
   }
 }

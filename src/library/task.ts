@@ -3,8 +3,8 @@ import type { HistoryItem } from "../engine/agent.js";
 import type { BreakpointResult } from "../engine/commands.js";
 import type { ManualReply } from "../engine/entries.js";
 import type { InstanceId, TaskStatus } from "../engine/ports.js";
-import type { NumberedEntry, Posted, Runtime } from "../engine/runtime/index.js";
-import { RuntimeError } from "../engine/runtime/index.js";
+import type { NumberedEntry, Posted, RoundStart, Runtime } from "../engine/runtime/index.js";
+import { outcomeOf, Round, RuntimeError } from "../engine/runtime/index.js";
 import { historyOf, type TaskState } from "../engine/state.js";
 import { endsRound, eventsOf, type MailEvent, parseEventId } from "../engine/view/events.js";
 import { recordOf, type TaskRecord } from "../engine/view/record.js";
@@ -14,8 +14,11 @@ import { type Answer, answerOf } from "./answer.js";
 export interface EventOptions {
   /** Id of the last event already seen. Default: from the task's beginning. */
   readonly after?: string;
-  /** Go on with what happens next until the round ends (`round`), or for ever (`true`). Default `false`. */
-  readonly live?: boolean | "round";
+  /**
+   * Go on with what happens next: until a round ends (`"round"`), until the round of a message ends (what `post`
+   * resolved with), or until the mailroom is closed (`true`). Default `false`.
+   */
+  readonly live?: boolean | "round" | RoundStart;
   readonly signal?: AbortSignal;
 }
 
@@ -53,7 +56,9 @@ export class Task {
   }
 
   async status(): Promise<TaskStatus> {
-    return this.#read((state) => state.status);
+    const facts = await this.#runtime.summary(this.key);
+    if (facts === undefined) throw this.#gone();
+    return facts.status;
   }
 
   /** Everything about the task in the reference's form, its events included. */
@@ -77,24 +82,29 @@ export class Task {
     return this.#runtime.follow(this.key, { after, once: !live, ...(signal !== undefined && { signal }) });
   }
 
-  /** @throws RuntimeError `bad_input` when `after` is not the id of an event */
+  /** @throws RuntimeError `bad_input` when `after` is not the id of an event, `store_failed` */
   async *events(options: EventOptions = {}): AsyncGenerator<MailEvent, void, undefined> {
     const { after, live = false, signal } = options;
     const from = after === undefined ? { number: 0, index: Number.POSITIVE_INFINITY } : parseEventId(after);
     if (from === undefined) throw new RuntimeError("bad_input", `'${after}' is not the id of an event`);
-    // The entry of the last event seen may have more of them.
+    const round = typeof live === "object" ? new Round(live) : undefined;
+    // The entry of the last event seen may have more of them, and a round is told from its beginning on.
+    const first = typeof live === "object" ? Math.min(from.number, live.number) : from.number;
     const journal = this.journal({
-      after: Math.max(0, from.number - 1),
+      after: Math.max(0, first - 1),
       live: live !== false,
       ...(signal !== undefined && { signal }),
     });
     for await (const { number, entry } of journal) {
+      const outcome = round?.see(number, entry);
       for (const [index, event] of eventsOf(this.id, number, entry).entries()) {
         if (number < from.number || (number === from.number && index <= from.index)) continue;
         yield event;
         if (live === "round" && endsRound(event)) return;
       }
+      if (outcome !== undefined) return;
     }
+    if (live !== false && this.#runtime.failure !== undefined) throw this.#runtime.failure;
   }
 
   /** Another message to the task; one that has ended goes on. Resolves when the message is durable. */
@@ -130,7 +140,10 @@ export class Task {
 
   /**
    * Manual mode: runs one agent once with the messages that have gathered for it.
-   * @returns the message that the agent's text became; nothing if it answered with tool calls alone.
+   * @returns the message that the agent's text became; nothing if it answered with tool calls alone, or the task stands
+   * still before it answers.
+   * @throws RuntimeError `bad_answer` when its turn failed, `wrong_state` when the agent first needs something (the
+   * task is paused for that), `closed`, `store_failed`
    */
   async step(agent: string, options: ManualStepOptions = {}): Promise<MAILMessage | undefined> {
     const reply: ManualReply = { type: options.type ?? "broadcast", targets: options.targets ?? [] };
@@ -149,14 +162,21 @@ export class Task {
         answered = true;
         if (entry.calls.length > 0) return undefined;
       } else if (answered && entry.t === "sent") return entry.message;
-      else if (entry.t === "cancelled" || entry.t === "failed") return undefined;
+      else if (entry.t === "paused" && entry.reason !== undefined)
+        throw new RuntimeError("wrong_state", entry.message.message.body);
+      else if (outcomeOf(entry) !== undefined) return undefined;
     }
-    return undefined;
+    const cut = "the mailroom was closed before the agent answered; it is asked again at the next start";
+    throw this.#runtime.failure ?? new RuntimeError("closed", cut);
   }
 
   async #read<T>(reader: (state: TaskState) => T): Promise<T> {
     const found = await this.#runtime.read(this.key, (state) => ({ value: reader(state) }));
-    if (found === undefined) throw new RuntimeError("unknown_task", `there is no task '${this.id}' any more`);
+    if (found === undefined) throw this.#gone();
     return found.value;
+  }
+
+  #gone(): RuntimeError {
+    return new RuntimeError("unknown_task", `there is no task '${this.id}' any more`);
   }
 }

@@ -1,7 +1,7 @@
 /** What users and admins can do through MCP: give the swarm a task, follow it, answer its questions, cancel it. */
 import { z } from "zod";
 import { TASK_STATUSES } from "../engine/ports.js";
-import { type Outcome, RuntimeError } from "../engine/runtime/index.js";
+import { type Posted, type RoundStart, RuntimeError } from "../engine/runtime/index.js";
 import { endsRound, type MailEvent } from "../engine/view/events.js";
 import type { Instance } from "../library/instance.js";
 import type { Task } from "../library/task.js";
@@ -36,12 +36,12 @@ export function addPersonTools(host: ToolHost, instance: Instance, strictIds: bo
     run: async ({ message, subject, task_id: taskId, entrypoint, wait_seconds: wait }, call) => {
       if (strictIds && taskId !== undefined && !isUuid(taskId))
         throw new RuntimeError("bad_input", "task_id must be a UUID on this server (strict_ids)");
-      const { task, outcome, number } = await instance.post(message, {
+      const { task, ...posted } = await instance.post(message, {
         ...(subject !== undefined && { subject }),
         ...(taskId !== undefined && { taskId }),
         ...(entrypoint !== undefined && { entrypoint }),
       });
-      return waitFor(task, outcome, `${number}`, wait, call);
+      return waitFor(task, posted, wait, call);
     },
   });
   addTool(host, {
@@ -138,8 +138,7 @@ export function addPersonTools(host: ToolHost, instance: Instance, strictIds: bo
       const given =
         results?.map((result) => ({ callId: result.call_id, content: result.content })) ?? content;
       if (given === undefined) throw new RuntimeError("bad_input", "give either content or results");
-      const { outcome, number } = await task.answerLater(given);
-      return waitFor(task, outcome, `${number}`, wait, call);
+      return waitFor(task, await task.answerLater(given), wait, call);
     },
   });
   addTool(host, {
@@ -153,18 +152,11 @@ export function addPersonTools(host: ToolHost, instance: Instance, strictIds: bo
   });
 }
 
-async function waitFor(
-  task: Task,
-  outcome: Promise<Outcome>,
-  after: string,
-  seconds: number,
-  call: ToolCall,
-): Promise<ToolAnswer> {
+async function waitFor(task: Task, posted: Posted, seconds: number, call: ToolCall): Promise<ToolAnswer> {
   const signal = within(seconds, call);
-  const watching = new AbortController();
-  watch(task, after, AbortSignal.any([signal, watching.signal]), call);
-  const ended = await Promise.race([outcome, aborted(signal)]);
-  watching.abort();
+  const watched = watch(task, posted, signal, call);
+  const ended = await Promise.race([posted.outcome, aborted(signal)]);
+  await watched;
   if (ended === undefined) {
     return {
       text: `task ${task.id} is still running; call follow_task to go on watching it`,
@@ -193,14 +185,16 @@ async function waitFor(
   };
 }
 
-/** Only those who asked for progress hear of it, and nothing depends on it. */
-function watch(task: Task, after: string, signal: AbortSignal, call: ToolCall): void {
-  const follow = async (): Promise<void> => {
-    for await (const { event, data } of task.events({ after, live: true, signal })) {
+/** Only those who asked for progress hear of it, and nothing depends on it. Ends with the round. */
+async function watch(task: Task, start: RoundStart, signal: AbortSignal, call: ToolCall): Promise<void> {
+  if (!call.wantsProgress) return;
+  try {
+    for await (const { event, data } of task.events({ after: `${start.number}`, live: start, signal })) {
       call.progress(`${event}: ${data.description}`);
     }
-  };
-  follow().catch(() => {});
+  } catch {
+    // What became of the message is told by its outcome.
+  }
 }
 
 async function eventsOf(task: Task, after: string | undefined): Promise<MailEvent[]> {

@@ -17,7 +17,8 @@ export interface ToolAnswer {
 export interface ToolCall {
   /** Fires when the client takes its request back. */
   readonly signal: AbortSignal;
-  /** Tells a client that asked for it how things are going. */
+  /** Whether the client asked to be told how things are going. */
+  readonly wantsProgress: boolean;
   progress(message: string): void;
 }
 
@@ -64,6 +65,7 @@ function callOf({ mcpReq }: ServerContext): ToolCall {
   let progress = 0;
   return {
     signal: mcpReq.signal,
+    wantsProgress: token !== undefined,
     progress(message) {
       if (token === undefined) return;
       progress++;
@@ -77,8 +79,12 @@ function callOf({ mcpReq }: ServerContext): ToolCall {
 
 /** What was refused is told in its own words; of anything else, that something broke. */
 function describe(error: unknown, report: (error: Error) => void): string {
-  if (error instanceof RuntimeError && error.code !== "store_failure")
-    return `${error.message} (${error.code})`;
+  if (error instanceof RuntimeError) {
+    // What happened to the disk is for the log, which has it already.
+    return error.code === "store_failed"
+      ? "the server cannot write any more until it is restarted (store_failed)"
+      : `${error.message} (${error.code})`;
+  }
   report(error instanceof Error ? error : new Error(String(error)));
   return "the server made a mistake (internal_error)";
 }

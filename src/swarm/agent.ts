@@ -1,7 +1,7 @@
 /** `defineAgent`: an agent in code. */
 import { type FunctionAgentOptions, functionAgent, type MailFunction } from "../agents/function.js";
 import type { Action } from "../engine/agent.js";
-import type { AgentDefinition } from "../engine/definition.js";
+import type { AgentDefinition, LocalMind } from "../engine/definition.js";
 
 interface AgentTraits {
   readonly name: string;
@@ -27,6 +27,12 @@ interface AgentTraits {
 export interface LocalAgentOptions extends AgentTraits, FunctionAgentOptions {
   /** What it does with its mail. An `AgentFunction` of the engine fits here as well. */
   readonly run: MailFunction;
+  /**
+   * `false`: its turns start on durable mail only. Else one may start a moment earlier and run for mail that a crash
+   * then takes back, so what must not happen for nothing belongs in an action. Default: `true`, and `false` for agents
+   * that think with a model.
+   */
+  readonly speculate?: boolean;
 }
 
 /** An agent that is served from outside: its mail waits until somebody fetches it. */
@@ -56,8 +62,13 @@ export function defineAgent(options: AgentOptions): DefinedAgent {
     toolFormat: options.toolFormat ?? "responses",
     actions: actions.map((action) => (typeof action === "string" ? action : action.name)),
     excludeTools: [...(options.excludeTools ?? [])],
-    mind:
-      "remote" in options ? { kind: "remote" } : { kind: "local", run: functionAgent(options.run, options) },
+    mind: "remote" in options ? { kind: "remote" } : localMind(options),
     ownActions: actions.filter((action): action is Action => typeof action !== "string"),
   };
+}
+
+function localMind(options: LocalAgentOptions): LocalMind {
+  const speculate = options.speculate ?? options.run.speculate;
+  const run = functionAgent(options.run, options);
+  return { kind: "local", run, ...(speculate !== undefined && { speculate }) };
 }

@@ -1,7 +1,7 @@
 /** Follows the references to a swarm's agents: what sits behind each address. */
 import { AgentParamsError } from "../agents/errors.js";
 import type { AgentFactory, AgentWiring } from "../agents/factory.js";
-import type { MailFunction } from "../agents/function.js";
+import { type MailFunction, starting } from "../agents/function.js";
 import { isRecord } from "../mail/record.js";
 import type { Finding } from "../mail/swarm-file/problems.js";
 import { within } from "../mail/swarm-file/read.js";
@@ -28,9 +28,10 @@ export async function resolveAgents(
       agents.push(defineAgent({ ...traits, remote: true }));
       continue;
     }
-    const origin = { factory: entry.factory, params: entry.agent_params };
+    const start = entry.speculate === undefined ? {} : { speculate: entry.speculate };
+    const origin = { factory: entry.factory, params: entry.agent_params, ...start };
     const run = await resolveMind(swarm, entry, index, actions, resolver, errors, warnings);
-    if (run !== undefined) agents.push({ ...defineAgent({ ...traits, run }), origin });
+    if (run !== undefined) agents.push({ ...defineAgent({ ...traits, ...start, run }), origin });
   }
   return agents;
 }
@@ -107,16 +108,21 @@ async function findFactory(
   const value = await loadExport(reference, resolver);
   if (isFunction<AgentFactory>(value)) return { kind: "factory", factory: value, scripted: false };
   if (isRecord(value) && isFunction<MailFunction>(value.run)) {
-    const { run } = value;
-    return { kind: "run", run: (mail) => run.call(value, mail) };
+    const { run, speculate } = value;
+    return { kind: "run", run: starting((mail) => run.call(value, mail), wish(speculate) ?? run.speculate) };
   }
   if (isRecord(value) && isRecord(value.mind) && isFunction<MailFunction>(value.mind.run)) {
-    return { kind: "run", run: value.mind.run };
+    const { run, speculate } = value.mind;
+    return { kind: "run", run: starting((mail) => run(mail), wish(speculate)) };
   }
   throw new BadReferenceError(
     `'${text}' is neither a factory nor an agent`,
     "export a function (wiring) => (mail) => { … }, an object { run(mail) { … } }, or what defineAgent returns",
   );
+}
+
+function wish(speculate: unknown): boolean | undefined {
+  return typeof speculate === "boolean" ? speculate : undefined;
 }
 
 function builtinFactory(

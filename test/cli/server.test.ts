@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { MailClient } from "../../src/client/index.js";
 import { withResolvers } from "../../src/engine/runtime/waiters.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 import { ASKING_SWARM } from "./breakpoint-swarm.js";
 import { folder, run, serve } from "./cli.js";
 
@@ -48,7 +48,7 @@ describe("mailroom server", { timeout: 180_000 }, () => {
     const cwd = here.path;
     const data = join(cwd, "data");
     // As a command does for as long as it looks.
-    const store = await openSqliteStore({ directory: data });
+    const store = await openStore({ directory: data });
     const waiting = withResolvers<void>();
     const starting = serve(["--dev", "--data", data], { cwd }, (line) => {
       if (line.includes(`process ${process.pid} `) && line.includes("waiting")) waiting.resolve();

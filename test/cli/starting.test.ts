@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { withResolvers } from "../../src/engine/runtime/waiters.js";
 import { initMesh } from "../../src/mesh/index.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 import { folder, run, serve } from "./cli.js";
 
 const HELLO = `${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "map/connect", params: { protocolVersion: 1 } })}\n`;
@@ -69,7 +69,7 @@ describe("a command on a data directory that is open elsewhere", { timeout: 180_
       const cwd = here.path;
       const data = join(cwd, "data");
       initMesh({ directory: data, agentId: "ann", endpoint: "https://ann.example.com/swarm" });
-      const store = await openSqliteStore({ directory: data });
+      const store = await openStore({ directory: data });
       const { finished } = await untilItWaits(command, { cwd, data, pid: process.pid });
       await store.close();
       expect(await finished).toMatchObject({ code: 0, stderr: expect.stringContaining("waiting") });
@@ -80,7 +80,7 @@ describe("a command on a data directory that is open elsewhere", { timeout: 180_
     await using here = await folder();
     const cwd = here.path;
     const data = join(cwd, "data");
-    const store = await openSqliteStore({ directory: data });
+    const store = await openStore({ directory: data });
     const [tasks, swarms] = await Promise.all([
       run(["tasks", "list", "--data", data], { cwd }),
       run(["swarms", "list", "--data", data], { cwd }),

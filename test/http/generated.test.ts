@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Federation } from "../../src/federation/index.js";
 import type { OpenApiDocument, Operation } from "../../src/http/index.js";
 import { systemClock, systemIds } from "../../src/library/clock.js";
-import { createLocalBus, openSqliteStore, type SqliteStore } from "../../src/store/index.js";
+import { createLocalBus, type FullStore, openStore } from "../../src/store/index.js";
 import { wrapperOf } from "../federation/wire.js";
 import { fieldOf, type Harness, isObject, startServer } from "./harness.js";
 import { captureSwarm } from "./swarm.js";
@@ -20,13 +20,13 @@ const ROLES = ["user", "admin", "agent", "member"] as const;
 
 let harness: Harness;
 let federation: Federation;
-let store: SqliteStore;
+let store: FullStore;
 let document: OpenApiDocument;
 const agent = new Agent({ keepAlive: true, maxSockets: 8 });
 
 beforeAll(async () => {
   // With everything that adds routes of its own.
-  store = await openSqliteStore({ path: ":memory:" });
+  store = await openStore({ path: ":memory:" });
   const bus = createLocalBus();
   federation = await Federation.open({
     store,

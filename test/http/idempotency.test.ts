@@ -3,9 +3,21 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { KEY_LIFE } from "../../src/http/index.js";
+import { createServer, KEY_LIFE } from "../../src/http/index.js";
 import { systemClock } from "../../src/library/clock.js";
-import { fieldOf, gate, type Harness, parseStream, startServer } from "./harness.js";
+import { FaultyDisk, openStoreOn } from "../kit/faulty-driver.js";
+import { replacing } from "../kit/replacing.js";
+import { loopTurns } from "../kit/waiting.js";
+import {
+  call,
+  fieldOf,
+  gate,
+  type Harness,
+  parseStream,
+  type Reply,
+  startServer,
+  testAuthenticator,
+} from "./harness.js";
 import { captureSwarm } from "./swarm.js";
 
 let data: string;
@@ -166,3 +178,48 @@ function parseMessages(body: unknown): unknown[] {
     )
     .map((event) => fieldOf(event, "data", "extra_data", "full_message", "message", "body"));
 }
+
+describe("Idempotency-Key at two doors of one mailroom", () => {
+  /** Both doors look for the key before the other's write is durable. */
+  async function atBoth(request: (door: Harness) => Promise<Reply>): Promise<readonly Reply[]> {
+    const disk = new FaultyDisk();
+    const store = await openStoreOn(disk);
+    let looked = 0;
+    const http = replacing(store.http, {
+      keptWrite: async (...args) => {
+        const kept = await store.http.keptWrite(...args);
+        looked++;
+        return kept;
+      },
+    });
+    const first = await startServer({ room: { store: replacing(store, { http }) } });
+    const { mailroom } = first;
+    const server = await createServer({ mailroom, authenticator: testAuthenticator, version: "0.0.0" });
+    const url = await server.listen();
+    const second: Harness = { ...first, url, server, call: (at, options) => call(url, at, options) };
+    harness = { ...first, close: () => server.close().then(() => first.close()) };
+    const paused = { token: "user-token", json: { body: "[breakpoint] x", task_id: "paused" } };
+    expect(await first.call("/message", paused)).toMatchObject({ body: { status: "paused" } });
+    disk.hold();
+    const replies = [request(first), request(second)];
+    await expect.poll(() => looked).toBe(2);
+    await loopTurns(20);
+    disk.release();
+    return Promise.all(replies);
+  }
+
+  it.each([
+    ["/message", { body: "Tokyo?" }],
+    ["/message", { body: "[direct] one", task_id: "new" }],
+    ["/tasks/paused/breakpoint", { results: "yes" }],
+    ["/tasks/paused/cancel", {}],
+  ])("%s %o is done once, and both get the answer to that", async (path, json) => {
+    const [first, second] = await atBoth((door) => door.call(path, post(json)));
+    expect(first?.status).toBe(200);
+    expect(second?.text).toBe(first?.text);
+    const replays = [first, second].map((reply) => reply?.headers["idempotency-replayed"]);
+    expect(replays.filter((replayed) => replayed === "true")).toHaveLength(1);
+    if (harness === undefined) throw new Error("there is no server");
+    expect(await tasks(harness)).toBe(path === "/message" ? 2 : 1);
+  });
+});

@@ -1,6 +1,8 @@
 /** Law 5 at the door: what belongs to one caller does not exist for another, whichever route is tried. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { TaskPut } from "../../src/engine/ports.js";
 import type { OpenApiDocument } from "../../src/http/index.js";
+import { systemIds } from "../../src/library/clock.js";
 import { fieldOf, gate, type Harness, startServer } from "./harness.js";
 import { captureSwarm } from "./swarm.js";
 
@@ -32,6 +34,27 @@ async function statuses(token: string): Promise<unknown> {
   const tasks = fieldOf(body, "tasks");
   return Array.isArray(tasks) ? tasks.map((task) => [fieldOf(task, "task_id"), fieldOf(task, "status")]) : [];
 }
+
+describe("the status", () => {
+  const statusFor = async (token: string) => (await harness.call("/status", { token })).body;
+
+  it("is that of the caller's own tasks, however many of others run", async () => {
+    const instance = { role: "user", id: "user-cyd" } as const;
+    const rows = Array.from({ length: 2_500 }, (_, n): TaskPut => {
+      const { ordered } = systemIds;
+      const times = { createdAt: n, updatedAt: n };
+      return {
+        kind: "task.put",
+        row: { key: ordered(), instance, taskId: `t${n}`, owner: "cyd", status: "running", ...times },
+      };
+    });
+    await harness.mailroom.store.commit({ appends: [], rows });
+    expect(await statusFor(ANN)).toMatchObject({ user_mail_ready: true, user_task_running: true });
+    expect(await statusFor(BOB)).toMatchObject({ user_mail_ready: false, user_task_running: false });
+    await harness.call("/tasks/running/cancel", { token: ANN, method: "POST" });
+    expect(await statusFor(ANN)).toMatchObject({ user_mail_ready: true, user_task_running: false });
+  });
+});
 
 describe("another user", () => {
   for (const token of [BOB, "admin-token-ann", "user-token-ANN"]) {

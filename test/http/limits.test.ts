@@ -293,7 +293,7 @@ describe("the log", () => {
       logger: pino({ level: "info" }, { write: (line: string) => void lines.push(line) }),
     });
     const { mailroom, call } = harness;
-    Object.defineProperty(mailroom.store.tasks, "counts", {
+    Object.defineProperty(mailroom.store.tasks, "list", {
       value: async () => {
         throw new Error("a detail of the inside");
       },

@@ -4,7 +4,7 @@ import { type CreatedToken, createAuthenticator, Tokens } from "../../src/auth/i
 import { loadConfig } from "../../src/config/index.js";
 import { type Mount, NOTHING } from "../../src/http/index.js";
 import { systemClock } from "../../src/library/clock.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 import { type Harness, parseStream, startServer } from "./harness.js";
 
 let tokens: Tokens;
@@ -34,7 +34,7 @@ const DOOR: Mount = {
 };
 
 beforeEach(async () => {
-  const store = await openSqliteStore({ path: ":memory:" });
+  const store = await openStore({ path: ":memory:" });
   tokens = new Tokens({ store, clock: systemClock });
   const { settings } = loadConfig({ flags: {}, env: {}, directory: "/" });
   // Several providers, as one asks them.

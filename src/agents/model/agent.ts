@@ -2,6 +2,7 @@
 import { type AgentFunction, type Turn, TurnHeldError } from "../../engine/agent.js";
 import type { BackoffPolicy, Random } from "../../net/index.js";
 import { AgentParamsError } from "../errors.js";
+import { type MailFunction, starting } from "../function.js";
 import {
   type Connection,
   ConnectionError,
@@ -36,19 +37,26 @@ export function agentFromParams(
   params: ModelParams,
   toolFormat: "completions" | "responses",
   surroundings: ModelSurroundings,
-): AgentFunction {
+): ModelAgent {
   const connection = planFor(params, toolFormat, surroundings.env ?? process.env);
   const awaken = async (): Promise<Mind> => {
     const model = await connect(connection, surroundings.fetch);
     return mindOf(model, connection.format, optionsName(connection), params, surroundings);
   };
   let mind: Promise<Mind> | undefined;
-  return async (turn) => {
+  return careful(async (turn) => {
     const token = tokenFor(connection, turn, params.llm);
     // Loaded late: a swarm that is only looked at needs no provider.
     mind ??= awaken();
     return new ModelTurn(await mind, turn, token).run();
-  };
+  });
+}
+
+export type ModelAgent = AgentFunction & Pick<MailFunction, "speculate">;
+
+/** A call costs money and seconds, and what the model writes may be shown at once: both are for mail that is durable. */
+function careful(run: AgentFunction): ModelAgent {
+  return starting(run, false);
 }
 
 /** An agent with a model of the AI SDK that somebody else has made. */
@@ -56,10 +64,10 @@ export function agentWithModel(
   model: LanguageModel,
   params: ModelParams,
   surroundings: ModelSurroundings,
-): AgentFunction {
+): ModelAgent {
   const name = model.provider.split(".")[0] ?? model.provider;
   const mind = mindOf(model, formatOf(model.provider), name, params, surroundings);
-  return (turn) => new ModelTurn(mind, turn, undefined).run();
+  return careful((turn) => new ModelTurn(mind, turn, undefined).run());
 }
 
 function mindOf(
@@ -177,10 +185,11 @@ export interface ModelAgentOptions {
 }
 
 /**
- * An agent that thinks with a model, for `defineAgent({ run: modelAgent({ … }) })`.
+ * An agent that thinks with a model, for `defineAgent({ run: modelAgent({ … }) })`. Its turns start on durable mail
+ * unless the agent is defined with `speculate: true`.
  * @throws AgentParamsError (code `bad_agent_params`) when the options lead to no model.
  */
-export function modelAgent(options: ModelAgentOptions, surroundings: ModelSurroundings = {}): AgentFunction {
+export function modelAgent(options: ModelAgentOptions, surroundings: ModelSurroundings = {}): ModelAgent {
   const { llm, toolFormat = "responses", timeLimit, prices, ...rest } = options;
   const params = readModelParams({
     ...inSnakeCase(rest),

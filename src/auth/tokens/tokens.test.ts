@@ -2,14 +2,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openSqliteStore } from "../../store/sqlite/open.js";
-import type { SqliteStore } from "../../store/sqlite/store.js";
+import { type FullStore, openStore } from "../../store/index.js";
 import type { AuthTrouble } from "../report.js";
 import type { TokenRow, TokenStore } from "./port.js";
 import { makeToken } from "./token.js";
 import { Tokens, type TokensOptions } from "./tokens.js";
 
-let store: SqliteStore;
+let store: FullStore;
 let time = 1_000_000;
 const clock = { now: () => time };
 
@@ -35,7 +34,7 @@ const open = (options: Partial<TokensOptions> = {}) => new Tokens({ store, clock
 
 beforeEach(async () => {
   time = 1_000_000;
-  store = await openSqliteStore({ path: ":memory:" });
+  store = await openStore({ path: ":memory:" });
 });
 afterEach(() => store.close());
 
@@ -238,7 +237,7 @@ describe("the files of the store", () => {
   it("hold no token (decisions C7)", async () => {
     const directory = mkdtempSync(join(tmpdir(), "mailroom-tokens-"));
     try {
-      const onDisk = await openSqliteStore({ directory });
+      const onDisk = await openStore({ directory });
       const tokens = new Tokens({ store: onDisk, clock });
       const { token, info } = await tokens.create({ role: "user", id: "ann" });
       await tokens.authenticate(token);

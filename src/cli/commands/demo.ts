@@ -48,7 +48,7 @@ export async function runDemo(options: DemoOptions, terminal: Terminal): Promise
   if (options.once !== true && !leaving.signal.aborted) {
     for (const line of nextSteps(running, options.data === undefined ? "" : dataFlag(data)))
       terminal.out(line);
-    await stopped;
+    await Promise.race([stopped, running.failed]);
     exit = EXIT.ok;
   }
   await running.close();

@@ -28,7 +28,10 @@ export async function runMap(
         "a server without a data directory cannot be reached; set one with --data",
       );
     }
-    return await pipe(way.open());
+    const piped = pipe(way.open());
+    if (own === undefined) return await piped;
+    // Closing it says why it cannot go on.
+    return await Promise.race([piped, own.failed.then(() => EXIT.storeFailed)]);
   } finally {
     await own?.close();
   }

@@ -94,7 +94,7 @@ async function inThisProcess(
   const door = new McpDoor(running.mailroom, { strictIds: settings.server.settings.strictIds, onError });
   const connection = serveMcpStdio(door, caller, { onError });
   return {
-    closed: connection.closed,
+    closed: Promise.race([connection.closed, running.failed.then(() => {})]),
     async close() {
       await connection.close();
       await running.close();

@@ -1,7 +1,7 @@
 /** An operation on the mesh while no server runs: the command is the agent for as long as it takes. */
 import type { Settings } from "../../config/index.js";
 import { MeshError, type OperationName, type Outcome, operate } from "../../mesh/index.js";
-import { openSqliteStore } from "../../store/index.js";
+import { openStore } from "../../store/index.js";
 import { CliError } from "../exit.js";
 import { meshIdentity, openMeshNode } from "../server/mesh-node.js";
 import { explained } from "./mesh-errors.js";
@@ -28,7 +28,7 @@ export async function carryOutHere(
       hint: "run 'mailroom mesh init' first, or name its directory with --data",
     });
   }
-  const store = await openSqliteStore({ directory: data });
+  const store = await openStore({ directory: data });
   try {
     const taken = await takenNames({ settings, store, directory: process.cwd(), report });
     const { node, http } = await openMeshNode(

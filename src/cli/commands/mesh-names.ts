@@ -3,12 +3,12 @@ import { readFile } from "node:fs/promises";
 import type { Settings } from "../../config/index.js";
 import { readRegistryFile } from "../../federation/registry/file.js";
 import { parseSwarmFile } from "../../mail/swarm-file/read.js";
-import type { SqliteStore } from "../../store/index.js";
+import type { FullStore } from "../../store/index.js";
 import { DEMO_SWARM, swarmFileOf } from "../place.js";
 
 export interface NamesInput {
   readonly settings: Settings;
-  readonly store: SqliteStore;
+  readonly store: FullStore;
   /** Where the server would be started. */
   readonly directory: string;
   readonly report: (line: string) => void;

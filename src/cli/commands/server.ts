@@ -25,20 +25,28 @@ export async function runServer(options: ServerCommandOptions, terminal: Termina
   const stops = [...extras(running, settings, terminal), onHangUp(running, terminal)];
   if (options.json === true) terminal.json(facts(running));
   else for (const line of banner(running, settings, terminal)) terminal.out(line);
-  await stopped;
+  await Promise.race([stopped, running.failed]);
   for (const stop of stops) stop();
-  await running.close();
+  await running.close().finally(endSoon);
   return EXIT.ok;
 }
 
+/** Milliseconds for what is still running when a server is closed. */
+const LAST_MOMENT = 1_000;
+
+/** An action that does not heed its signal must not keep a process that serves nobody any more. */
+function endSoon(): void {
+  setTimeout(() => process.exit(), LAST_MOMENT).unref();
+}
+
 function facts(running: RunningServer): unknown {
-  const { url, data, mailroom, firstToken, mesh } = running;
+  const { url, data, mailroom, unfinished, firstToken, mesh } = running;
   return {
     url,
     swarm: mailroom.swarm.name,
     data: data ?? null,
     pid: process.pid,
-    recovered: mailroom.recovered,
+    recovered: unfinished,
     ...(mesh?.port !== undefined && { mesh: { agent_id: mesh.node.id, port: mesh.port } }),
     ...(firstToken !== undefined && { admin_token: firstToken.token }),
   };

@@ -1,7 +1,7 @@
 /** `mailroom token`: through the running server if there is one, else straight in the store. */
 import { type CreatedToken, ROLES, roleOf, type TokenInfo, Tokens } from "../../auth/index.js";
 import { systemClock } from "../../library/clock.js";
-import { openSqliteStore } from "../../store/index.js";
+import { openStore } from "../../store/index.js";
 import { atServerOr } from "../control/patience.js";
 import type { LocalServer } from "../control/reach.js";
 import { allTokens, TOKENS_PATH } from "../control/tokens-api.js";
@@ -88,7 +88,7 @@ async function inStore<T>(
   say: (line: string) => void,
   work: (desk: TokenDesk) => Promise<T>,
 ): Promise<T> {
-  const store = await openSqliteStore({ directory: data });
+  const store = await openStore({ directory: data });
   say(`no server runs on ${data}: working on its store`);
   try {
     const tokens = new Tokens({ store, clock: systemClock });

@@ -1,10 +1,17 @@
 /** MCP and A2A on the server's listener, and A2A agents as a way out (decisions H2). */
 import type { IncomingMessage } from "node:http";
-import { A2aCarrier, type A2aPeer, type A2aStore, cardText, createA2aHttpDoor } from "../../a2a/index.js";
+import {
+  A2aCarrier,
+  type A2aCarrierOptions,
+  type A2aPeer,
+  type A2aStore,
+  cardText,
+  createA2aHttpDoor,
+} from "../../a2a/index.js";
 import type { Principal } from "../../auth/index.js";
 import type { Settings } from "../../config/index.js";
 import { HttpError, type Mount, PUBLIC, type RawRoute } from "../../http/index.js";
-import { systemClock } from "../../library/clock.js";
+import { systemClock, systemIds } from "../../library/clock.js";
 import type { Mailroom } from "../../library/mailroom.js";
 import { checkSwarmName } from "../../mail/address.js";
 import { createMcpHttpDoor, McpAccessError, McpDoor } from "../../mcp/index.js";
@@ -116,12 +123,17 @@ function baseUrlOf({ server }: Settings, host: string | undefined): string | und
   return `${server.tls.cert === undefined ? "http" : "https"}://${host}`;
 }
 
+export interface A2aCarrierParts {
+  readonly store: A2aStore;
+  readonly env: NodeJS.ProcessEnv;
+  readonly isNameTaken: (name: string) => boolean;
+  readonly report: A2aCarrierOptions["report"];
+}
+
 /** The way to the A2A agents of the configuration. @throws CliError when an alias cannot be one */
 export function openA2aCarrier(
   { a2a }: Settings,
-  store: A2aStore,
-  env: NodeJS.ProcessEnv,
-  isNameTaken: (name: string) => boolean,
+  { store, env, isNameTaken, report }: A2aCarrierParts,
 ): A2aCarrier | undefined {
   const agents = Object.entries(a2a.agents);
   if (agents.length === 0) return undefined;
@@ -136,7 +148,10 @@ export function openA2aCarrier(
     ),
     fetch: createFetch(client, { maxBytes: LARGEST_ANSWER }),
     clock: systemClock,
+    ids: systemIds,
     store,
+    report,
+    deliveryTime: a2a.deliveryTimeout,
     replyTimeout: ANSWER_TIME,
   });
 }

@@ -6,7 +6,7 @@ import type { RunningServer } from "./start.js";
 
 export function banner(running: RunningServer, settings: Settings, terminal: Terminal): string[] {
   const { bold, dim, yellow, green } = terminal.colours;
-  const { mailroom, swarm, url, data } = running;
+  const { unfinished, swarm, url, data } = running;
   const { definition, file } = swarm;
   const agents = definition.agents.map(({ name }) => name).join(", ");
   const row = (name: string, text: string) => `  ${dim(name.padEnd(7))} ${text}`;
@@ -18,7 +18,7 @@ export function banner(running: RunningServer, settings: Settings, terminal: Ter
     row("auth", authLine(settings)),
     ...(running.mesh === undefined ? [] : [row("mesh", meshLine(running.mesh))]),
     ...firstTokenLines(running, terminal),
-    ...(mailroom.recovered > 0 ? [row("tasks", `${mailroom.recovered} unfinished, taken up again`)] : []),
+    ...(unfinished > 0 ? [row("tasks", `${unfinished} unfinished, taken up again`)] : []),
     ...(data !== undefined && !running.controlled
       ? [
           row(

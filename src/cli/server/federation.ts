@@ -3,13 +3,13 @@ import { join } from "node:path";
 import type { Settings } from "../../config/index.js";
 import { Federation, type FederationProblem } from "../../federation/index.js";
 import { systemClock, systemIds } from "../../library/clock.js";
-import type { SqliteStore } from "../../store/index.js";
+import type { FullStore } from "../../store/index.js";
 
 export interface FederationParts {
   readonly settings: Settings;
   /** The data directory; nothing when everything is kept in memory, and then nothing is signed. */
   readonly data: string | undefined;
-  readonly store: SqliteStore;
+  readonly store: FullStore;
   readonly swarm: string;
   readonly report: (problem: FederationProblem) => void;
   /** Names that mean something else already. */

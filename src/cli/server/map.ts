@@ -5,14 +5,14 @@ import type { Settings } from "../../config/index.js";
 import { MapServer, modelSummariser, type Summariser } from "../../conversations/index.js";
 import { systemClock, systemIds } from "../../library/clock.js";
 import type { Mailroom } from "../../library/mailroom.js";
-import type { SqliteStore } from "../../store/index.js";
+import type { FullStore } from "../../store/index.js";
 import { CliError } from "../exit.js";
 import { versions } from "../version.js";
 import { modelEnvironment } from "./swarm.js";
 
 export interface MapParts {
   readonly mailroom: Mailroom;
-  readonly store: SqliteStore;
+  readonly store: FullStore;
   readonly authenticator: Authenticator;
   readonly report: (error: unknown) => void;
 }

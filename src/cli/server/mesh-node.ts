@@ -14,7 +14,7 @@ import {
   readIdentity,
 } from "../../mesh/index.js";
 import { createGuard, createHttpClient, type HttpClient } from "../../net/index.js";
-import type { SqliteStore } from "../../store/index.js";
+import type { FullStore } from "../../store/index.js";
 
 type MeshSettings = Settings["mesh"];
 
@@ -22,7 +22,7 @@ export interface MeshParts {
   readonly settings: Settings;
   /** The data directory. */
   readonly data: string;
-  readonly store: SqliteStore;
+  readonly store: FullStore;
   readonly report: (problem: MeshProblem) => void;
   /** Names that mean something else already. */
   readonly isNameTaken?: (name: string) => boolean;

@@ -102,7 +102,7 @@ const MessagePath = z.object({ message_id: z.string() });
 
 const UNREADABLE = { description: "The query or the body is not in order.", schema: MeshRefusal };
 const UNKNOWN = { description: "There is no such message.", schema: MeshRefusal };
-const WRITES = ["store_busy", "store_failure"] as const;
+const WRITES = ["store_busy", "store_failed"] as const;
 
 const DESCRIPTIONS: Readonly<Record<LocalPath, Description>> = {
   "/api/inbox": {

@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isLoopback } from "../../config/index.js";
 import type { Action } from "../../engine/agent.js";
-import type { Carrier } from "../../engine/carrier.js";
 import type { Runtime } from "../../engine/runtime/index.js";
 import type { RawRoute } from "../../http/index.js";
 import { systemClock } from "../../library/clock.js";
@@ -60,7 +59,7 @@ export class MeshActions {
 /** One agent of the mesh in a server. Made before the runtime, because mail that waits there may be for its peers. */
 export class ServedMesh {
   readonly node: MeshNode;
-  readonly carrier: Carrier;
+  readonly carrier: MeshCarrier;
   readonly #parts: MeshParts;
   readonly #identity: KeptIdentity;
   readonly #http: HttpClient;
@@ -112,6 +111,7 @@ export class ServedMesh {
   async start(runtime: Runtime): Promise<void> {
     const { settings, store } = this.#parts;
     const { bridge, limits } = settings.mesh;
+    this.carrier.start(runtime);
     if (bridge.enabled) {
       this.#bridge = new InboundBridge({
         node: this.node,

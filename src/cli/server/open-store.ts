@@ -3,7 +3,7 @@
  * for a moment; a server that starts in such a moment waits for it to pass.
  */
 import type { Settings } from "../../config/index.js";
-import { openSqliteStore, type SqliteStore } from "../../store/index.js";
+import { type FullStore, openStore } from "../../store/index.js";
 import { patiently, type Say } from "../control/patience.js";
 import { isServerRunning } from "../control/reach.js";
 
@@ -12,11 +12,11 @@ export async function openServerStore(
   data: string | undefined,
   { store: { durability } }: Settings,
   say: Say,
-): Promise<SqliteStore> {
-  if (data === undefined) return openSqliteStore({ path: ":memory:" });
+): Promise<FullStore> {
+  if (data === undefined) return openStore({ path: ":memory:" });
   return patiently(
     say,
-    () => openSqliteStore({ directory: data, durability }),
+    () => openStore({ directory: data, durability }),
     () => isServerRunning(data),
   );
 }

@@ -8,14 +8,14 @@ import type { MapServer } from "../../conversations/index.js";
 import type { Federation } from "../../federation/index.js";
 import { createServer, type MailroomServer } from "../../http/index.js";
 import { systemClock } from "../../library/clock.js";
-import { Mailroom } from "../../library/mailroom.js";
-import type { SqliteStore } from "../../store/index.js";
+import { Mailroom, type MailroomOptions } from "../../library/mailroom.js";
+import type { FullStore } from "../../store/index.js";
 import { loadModuleExport } from "../../swarm/modules.js";
 import { ControlContext } from "../control/context.js";
 import { meshControl } from "../control/mesh-api.js";
 import { controlPath } from "../control/path.js";
 import { type Control, openControl } from "../control/server.js";
-import { CliError } from "../exit.js";
+import { CliError, EXIT } from "../exit.js";
 import { dataDirectoryFor } from "../place.js";
 import { versions } from "../version.js";
 import { openA2aCarrier, openAgentDoors } from "./agent-doors.js";
@@ -44,7 +44,14 @@ export interface RunningServer {
   readonly controlled: boolean;
   /** Made at the first start, and shown this once. */
   readonly firstToken: CreatedToken | undefined;
-  /** Lets what runs finish for up to `grace` milliseconds; what does not is taken up at the next start. */
+  /** How many running tasks the last process left; they are taken up while everybody is served. */
+  readonly unfinished: number;
+  /** Resolves when the store has failed for good: there is nothing left to do but to close. */
+  readonly failed: Promise<unknown>;
+  /**
+   * Lets what runs finish for up to `grace` milliseconds; what does not is taken up at the next start.
+   * @throws CliError `store_failed` when that is why it ends, `unwritten` when results could not be written
+   */
   close(grace?: number): Promise<void>;
 }
 
@@ -103,26 +110,37 @@ async function start(
     opened.add(() => mesh.close());
   }
 
-  const a2a = openA2aCarrier(
-    settings,
+  const a2a = openA2aCarrier(settings, {
     store,
-    process.env,
-    (name) =>
+    env: process.env,
+    isNameTaken: (name) =>
       name === swarm.definition.name ||
       federation?.registry.has(name) === true ||
       mesh?.carrier.owns(name) === true,
-  );
+    report: ({ code, message, cause }) => logger.warn({ code, err: cause }, message),
+  });
 
   let grace: number | undefined;
-  const mailroom = await openMailroom(settings, swarm, store, { mesh, federation, a2a }, (problem) =>
-    logger.error({ code: problem.code, task: problem.task, err: problem.cause }, problem.message),
+  const { mailroom, takeUp } = await openMailroom(
+    settings,
+    swarm,
+    store,
+    { mesh, federation, a2a },
+    (problem) => {
+      // Whoever waits for `failed` says it, once.
+      if (problem.code === "store_failed") return;
+      logger.error({ code: problem.code, task: problem.task, err: problem.cause }, problem.message);
+    },
   );
-  a2a?.bind(mailroom.runtime);
+  const closing = () => mailroom.close(grace === undefined ? {} : { grace });
   opened.add(async () => {
-    await mailroom.close(grace === undefined ? {} : { grace });
+    await closing();
     await mailroom.bus.close();
   });
+  // Each of them before the runtime ends, which they tell what became of mail.
   opened.add(async () => a2a?.close());
+  opened.add(async () => federation?.stop());
+  a2a?.start(mailroom.runtime);
 
   const report = (trouble: object) => logger.warn(trouble, "authentication");
   const tokens = new Tokens({ store, clock: systemClock, report });
@@ -181,6 +199,8 @@ async function start(
   // Last of all: it is made once, and a start that fails shows it to nobody.
   const usesTokens = !server.dev && settings.auth.mode.includes("token");
   const firstToken = usesTokens ? await tokens.ensureAdminToken() : undefined;
+  // When everybody can be served already: what was left may be much.
+  const unfinished = await takeUp();
   return {
     url,
     mailroom,
@@ -191,20 +211,43 @@ async function start(
     loadSwarm,
     controlled: control !== undefined,
     firstToken,
+    unfinished,
+    failed: mailroom.failed,
     close: async (wait) => {
       grace = wait;
       // The clocks inside keep no process alive, and by now nothing else does: it would end in the middle of this.
       const alive = setInterval(() => {}, 60_000);
-      await opened.closeAll().finally(() => clearInterval(alive));
+      const [closed] = await Promise.allSettled([opened.closeAll()]);
+      clearInterval(alive);
+      const { failure, health } = store.writer;
+      // Why it ends is what matters, not what followed from that.
+      if (failure !== undefined) {
+        throw new CliError("store_failed", failure.message, { exit: EXIT.storeFailed, cause: failure });
+      }
+      if (closed.status === "rejected") throw closed.reason;
+      const { unwritten } = await closing();
+      if (unwritten > 0) throw unwrittenError(unwritten, health.reason);
     },
   };
+}
+
+function unwrittenError(unwritten: number, reason: string | undefined): CliError {
+  const why = reason === undefined ? "" : ` (${reason})`;
+  return new CliError(
+    "unwritten",
+    `the store could not be written until the end${why}: ${unwritten} results are lost that nobody was told of`,
+    {
+      exit: EXIT.unwritten,
+      hint: "what was acknowledged is safe, and the next start goes on from there",
+    },
+  );
 }
 
 /** A data directory in which `mesh init` was run belongs to an agent of the mesh. */
 async function openServedMesh(
   settings: Settings,
   data: string | undefined,
-  store: SqliteStore,
+  store: FullStore,
   isNameTaken: (name: string) => boolean,
   logger: FastifyBaseLogger,
 ): Promise<ServedMesh | undefined> {
@@ -227,20 +270,25 @@ async function openServedMesh(
   );
 }
 
-function openMailroom(
+/** Opens it without taking up what was running: that comes when the doors are open. */
+async function openMailroom(
   settings: Settings,
   swarm: ServedSwarm,
-  store: SqliteStore,
+  store: FullStore,
   ways: {
     readonly mesh: ServedMesh | undefined;
     readonly federation: Federation | undefined;
     readonly a2a: A2aCarrier | undefined;
   },
-  onProblem: NonNullable<Parameters<typeof Mailroom.open>[0]["onProblem"]>,
-): Promise<Mailroom> {
+  onProblem: NonNullable<MailroomOptions["onProblem"]>,
+): Promise<{ readonly mailroom: Mailroom; readonly takeUp: () => Promise<number> }> {
   const { mesh, federation, a2a } = ways;
   const retention = retentionOf(settings);
-  return Mailroom.open({
+  let find: (unfinished: number) => void = () => {};
+  const found = new Promise<number>((resolve) => {
+    find = resolve;
+  });
+  const mailroom = await Mailroom.open({
     swarm: swarm.definition,
     store,
     limits: runtimeLimits(settings),
@@ -248,7 +296,16 @@ function openMailroom(
     carriers: [federation?.carrier, mesh?.carrier, a2a].filter((carrier) => carrier !== undefined),
     ...(federation !== undefined && { systemActions: federation.systemActions }),
     ...(retention !== undefined && { retention }),
+    takeUp: false,
+    onRecovery: (_recovered, of) => find(of),
   });
+  const takeUp = () => {
+    const takingUp = mailroom.takeUp();
+    // What keeps it from ending well ends the server, too, and is told there.
+    takingUp.catch(() => {});
+    return Promise.race([found, takingUp]);
+  };
+  return { mailroom, takeUp };
 }
 
 async function listen(http: MailroomServer, host: string, port: number): Promise<string> {
@@ -286,7 +343,7 @@ async function tryControl(
     tokens: Tokens;
     http: MailroomServer;
     mesh: ServedMesh | undefined;
-    store: SqliteStore;
+    store: FullStore;
     map: MapServer | undefined;
   },
 ): Promise<Control | undefined> {

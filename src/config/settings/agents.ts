@@ -1,7 +1,7 @@
 /** What agents think with, what they may touch, and the protocols by which others reach them. */
 import { z } from "zod";
 import type { Section } from "../declare.js";
-import { type Kind, listOf, mapOf, path, text, truth } from "../kinds.js";
+import { duration, type Kind, listOf, mapOf, path, text, truth } from "../kinds.js";
 
 const Price = z.strictObject({
   input: z.number().nonnegative(),
@@ -75,6 +75,11 @@ export function a2aSettings(a2a: Section) {
       secret: true,
       // biome-ignore lint/suspicious/noTemplateCurlyInString: this is what stands in the file
       doc: 'A2A agents that the swarm may write to, by alias: `lab = { url = "https://lab.example.com", token = "${LAB_TOKEN}" }` is `name@lab`.',
+    }),
+    deliveryTimeout: a2a.setting("delivery_timeout", {
+      kind: duration({ min: 1 }),
+      default: 120_000,
+      doc: "How long an A2A agent that cannot be reached is tried again before the sender is told.",
     }),
     allow: a2a.setting("allow", {
       kind: listOf(text),

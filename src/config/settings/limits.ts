@@ -5,14 +5,21 @@ export function limitSettings(limits: Section) {
   const limit = (name: string, standard: number, doc: string) =>
     limits.setting(name, { kind: whole({ min: 1 }), default: standard, doc });
   return {
-    turns: limit("turns", 64, "Turns of agents under way at once."),
-    turnsPerInstance: limit("turns_per_instance", 16, "The same for one caller."),
+    turns: limit(
+      "turns",
+      1_024,
+      "Turns of agents under way at once. While others wait a caller may hold a quarter of them, alone all.",
+    ),
     turnsPerTask: limit("turns_per_task", 8, "The same for one task."),
-    runningTasks: limit("running_tasks", 50_000, "Tasks that run at once; more are refused with 503."),
+    runningTasks: limit(
+      "running_tasks",
+      50_000,
+      "Tasks that run at once; more are refused with 503. A caller may have a quarter of them while others wait.",
+    ),
     runningTasksPerInstance: limit(
       "running_tasks_per_instance",
       50_000,
-      "The same for one caller, with 429.",
+      "The same for one caller, whoever else waits.",
     ),
     restingTasks: limit("resting_tasks", 256, "Tasks that rest in memory until somebody writes to them."),
     mailbox: limit("mailbox", 10_000, "Messages that wait for one agent of a task."),

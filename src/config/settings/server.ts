@@ -170,6 +170,11 @@ function taskSettings(settings: Section) {
       default: 300_000,
       doc: "How long an action may take unless it says otherwise.",
     }),
+    speculation: settings.setting("speculation", {
+      kind: truth,
+      default: true,
+      doc: "Whether agents that allow it start on mail a moment before it is durable; effects always wait for the disk.",
+    }),
     retentionTime: settings.setting("retention_time", {
       kind: duration(),
       default: 0,

@@ -98,7 +98,7 @@ export function interswarmRoutes(door: Door): Route[] {
       access: PEERS,
       body: WrapperRequest,
       answers: { 200: { description: "Whether anybody waited for it.", schema: OldResponseAnswer } },
-      errors: ["bad_wrapper", "peer_mismatch"],
+      errors: ["bad_wrapper", "peer_mismatch", "store_busy", "store_failed", "closed"],
       handle: (call, caller) => oldResponse(door, federation, caller, call.body),
     }),
     defineRoute({
@@ -153,6 +153,9 @@ function receiving(door: Door, federation: Federation, way: "forward" | "back", 
       "too_many_requests",
       "mailbox_full",
       "overloaded",
+      "store_busy",
+      "store_failed",
+      "closed",
     ],
     async handle({ body }, caller) {
       const wrapper = accepted(acceptInterswarmMessage(body, strict(door)));

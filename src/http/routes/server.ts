@@ -1,4 +1,7 @@
 /** The server about itself. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { z } from "zod";
+import type { InstanceId, TaskIndex, TaskStatus } from "../../engine/ports.js";
 import { CAPABILITIES } from "../../federation/index.js";
 import { PROTOCOL_VERSION } from "../../mail/message.js";
 import type { Door } from "../door.js";
@@ -16,14 +19,7 @@ import { Health, HealthRequest, Identity, ServerInfo, ServerStatus } from "../sc
 
 export function serverRoutes(door: Door): Route[] {
   const { mailroom, options } = door;
-  const healthAnswer = (): Answer => ({
-    status: 200,
-    body: {
-      status: door.health.status,
-      swarm_name: mailroom.swarm.name,
-      timestamp: new Date(door.health.since).toISOString(),
-    },
-  });
+  const healthAnswer = (): Answer => ({ status: 200, body: healthOf(door) });
   return [
     definePublicRoute({
       ...NOTHING,
@@ -102,15 +98,14 @@ export function serverRoutes(door: Door): Route[] {
       access: PERSONS,
       answers: { 200: { description: "The status.", schema: ServerStatus } },
       async handle(_call, caller) {
-        const counts = await mailroom.store.tasks.counts(caller.instance);
-        const tasks = Object.values(counts).reduce((sum, count) => sum + count, 0);
+        const { tasks } = mailroom.store;
         return {
           status: 200,
           body: {
             swarm: { name: mailroom.swarm.name, status: "ready" },
             active_users: door.activeUsers,
-            user_mail_ready: tasks > 0,
-            user_task_running: counts.running > 0,
+            user_mail_ready: await hasTask(tasks, caller.instance),
+            user_task_running: await hasTask(tasks, caller.instance, "running"),
           },
         };
       },
@@ -129,4 +124,40 @@ export function serverRoutes(door: Door): Route[] {
       },
     }),
   ];
+}
+
+/** A page of one status may come back empty, and say where to look on. */
+async function hasTask(tasks: TaskIndex, instance: InstanceId, status?: TaskStatus): Promise<boolean> {
+  for (let cursor: string | undefined; ; await nextTurn()) {
+    const page = await tasks.list({
+      instance,
+      limit: 1,
+      ...(status !== undefined && { status }),
+      ...(cursor !== undefined && { cursor }),
+    });
+    if (page.tasks.length > 0) return true;
+    if (page.nextCursor === undefined) return false;
+    cursor = page.nextCursor;
+  }
+}
+
+function healthOf({ mailroom, health: said }: Door): z.output<typeof Health> {
+  const { state, waiting, retries, reason, since } = mailroom.store.writer.health;
+  const { recovery } = mailroom.runtime.figures;
+  const isWell = state !== "degraded" && state !== "failed";
+  const time = (ms: number) => new Date(ms).toISOString();
+  return {
+    status: isWell ? said.status : state,
+    swarm_name: mailroom.swarm.name,
+    timestamp: time(since ?? said.since),
+    ...(!isWell && {
+      store: {
+        waiting,
+        retries,
+        ...(reason !== undefined && { reason }),
+        ...(since !== undefined && { since: time(since) }),
+      },
+    }),
+    ...(recovery !== undefined && { taking_up: recovery }),
+  };
 }

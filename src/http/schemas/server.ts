@@ -30,8 +30,28 @@ export const ServerInfo = z
   .meta({ id: "ServerInfo" });
 
 export const Health = z
-  .object({ status: z.string(), swarm_name: z.string(), timestamp: z.string() })
-  .meta({ id: "Health", description: "`timestamp` is that of the last change." });
+  .object({
+    status: z.string().meta({
+      description:
+        "`degraded` while nothing can be written and `failed` when nothing ever will; else what an admin said.",
+    }),
+    swarm_name: z.string(),
+    timestamp: z.string().meta({ description: "Of the last change of `status`." }),
+    store: z
+      .object({
+        waiting: z.number().meta({ description: "Writes that wait." }),
+        retries: z.number().meta({ description: "Attempts that were repeated since the start." }),
+        reason: z.string().exactOptional(),
+        since: z.string().exactOptional(),
+      })
+      .exactOptional()
+      .meta({ description: "While it cannot be written. Messages are refused with 503 meanwhile." }),
+    taking_up: z
+      .object({ done: z.number(), of: z.number() })
+      .exactOptional()
+      .meta({ description: "After a start, while running tasks of the last process are taken up." }),
+  })
+  .meta({ id: "Health" });
 
 export const HealthRequest = z
   .looseObject({ status: z.string().min(1).max(200) })

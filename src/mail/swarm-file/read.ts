@@ -111,6 +111,13 @@ export function checkReferences(swarm: SwarmEntry): Finding[] {
         hint: "take out either remote or factory",
       });
     }
+    if (agent.remote && agent.speculate !== undefined) {
+      findings.push({
+        at: ["agents", index, "speculate"],
+        message: `agent '${agent.name}' is remote: it is only ever handed mail that is durable`,
+        hint: "take out speculate",
+      });
+    }
     if (!agent.remote && agent.factory === undefined) {
       findings.push({
         at: ["agents", index],

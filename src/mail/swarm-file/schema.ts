@@ -57,6 +57,14 @@ export const AgentEntry = z
       .boolean()
       .default(false)
       .meta({ description: "The agent is served from outside: its mail waits until somebody fetches it." }),
+    speculate: z
+      .boolean()
+      .exactOptional()
+      .meta({
+        description:
+          "Whether its turns may start on mail that is not durable yet, which a crash may take back. Default: true, " +
+          "and false for agents that think with a model.",
+      }),
     comm_targets: Names.meta({
       description: "Agents it may write to: `name`, or `name@swarm` for an agent of another swarm.",
     }),

@@ -1,0 +1,55 @@
+/** A start with much to take up: everybody is served meanwhile. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { startServer } from "../../src/cli/server/start.js";
+import { MailClient } from "../../src/client/index.js";
+import { loadConfig } from "../../src/config/index.js";
+import { freePort } from "../federation/processes.js";
+import { until } from "../federation/until.js";
+import { served } from "../kit/served.js";
+import { ASKING_SWARM } from "./breakpoint-swarm.js";
+
+const TASKS = 2_000;
+
+it("[ENGINE-C-3] a server with many running tasks answers while it takes them up, and says how far it is", {
+  timeout: 120_000,
+}, async () => {
+  const directory = mkdtempSync(join(tmpdir(), "mailroom-start-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const first = await served(ASKING_SWARM, "", directory);
+  const { mailroom } = first.running;
+  await Promise.all(
+    Array.from({ length: TASKS }, (_, index) => mailroom.user(`u${index % 50}`).post("wait")),
+  );
+  await first.running.close(0);
+
+  // Another version of the swarm: every task notes it, so that there is something to write as well.
+  writeFileSync(join(directory, "swarms.json"), ASKING_SWARM.replace("1.0.0", "1.0.1"));
+  const port = await freePort();
+  const client = new MailClient(`http://127.0.0.1:${port}`, { token: "user:u0", retries: 0 });
+  const seen: { done: number; of: number }[] = [];
+  let over = false;
+  const asking = (async () => {
+    while (!over) {
+      const health = await client.getHealth().catch(() => undefined);
+      if (health?.taking_up !== undefined) seen.push(health.taking_up);
+      // A message of somebody new is taken and answered meanwhile.
+      if (seen.length === 1) expect((await client.postMessage("hello")).response).toBe("You said: hello");
+    }
+  })();
+  const { settings } = loadConfig({ flags: { dev: true, port: String(port) }, env: {}, directory });
+  const running = await startServer(settings, directory);
+  onTestFinished(() => running.close(0));
+  expect(running.unfinished).toBe(TASKS);
+  await running.mailroom.takeUp();
+  over = true;
+  await asking;
+  expect(seen.length).toBeGreaterThan(1);
+  expect(seen.some(({ done }) => done < TASKS)).toBe(true);
+  expect(new Set(seen.map(({ of }) => of))).toEqual(new Set([TASKS]));
+  expect(seen.map(({ done }) => done)).toEqual(seen.map(({ done }) => done).toSorted((a, b) => a - b));
+  expect(running.mailroom.runtime.figures.runningTasks).toBe(TASKS);
+  await until(async () => (await client.getHealth()).taking_up === undefined);
+});
