@@ -1,4 +1,5 @@
 import { AGENT_REQUIREMENTS } from "./agents.js";
+import { FINDINGS } from "./findings.js";
 import { MAIL_REQUIREMENTS } from "./mail.js";
 import { MAP_REQUIREMENTS } from "./map.js";
 import { MESH_REQUIREMENTS } from "./mesh.js";
@@ -10,4 +11,5 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ...MAP_REQUIREMENTS,
   ...MESH_REQUIREMENTS,
   ...AGENT_REQUIREMENTS,
+  ...FINDINGS,
 ];

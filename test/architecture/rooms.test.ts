@@ -12,8 +12,9 @@ const SHARED = ["files", "net", "outbox", "auth"];
 const DOMAIN = ["agents", "actions", "federation", "conversations", "mesh"];
 const DOORS = ["http", "mcp", "a2a"];
 
-/** What each room may import, itself aside. */
+/** What each room may import, itself aside. Everybody may use the journal, which knows nobody. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
+  journal: [],
   mail: [],
   engine: ["mail"],
   files: [],
@@ -81,6 +82,46 @@ function roomOf(path: string): string {
   return relative(SRC, path).split(sep)[0] ?? "";
 }
 
+/**
+ * What nobody does outside the journal and the store that implements its ports, and the few places that put the
+ * journal's parts to use. Without these there is no second cache, commit queue, retry or follower of journals.
+ */
+const ONLY_IN_THE_JOURNAL: readonly {
+  readonly what: string;
+  readonly pattern: RegExp;
+  readonly except?: RegExp;
+}[] = [
+  // Rows alone may be committed by their owners; entries of journals come from decisions of a kernel.
+  { what: "appends to a journal", pattern: /\bappends\b(?!: \[\])/ },
+  { what: "hands something to the writer", pattern: /\bwriter\??\.(?:push|commit)\b/ },
+  { what: "makes a writer", pattern: /\bnew Writer\b|\bextends Writer\b/ },
+  // Whoever commits again after somebody else was first has to know that somebody was.
+  { what: "knows of stale appends", pattern: /\bStaleAppendError\b/, except: /^engine\/ports\.ts$/ },
+  {
+    what: "has a kernel",
+    pattern: /\bnew Kernel\b|\bextends Kernel\b/,
+    except: /^(engine\/runtime\/runtime|conversations\/book\/kernel)\.ts$/,
+  },
+  // A state of a journal comes from folding it: whoever does not fold keeps none.
+  {
+    what: "folds entries into a state",
+    pattern: /\b(?:evolve|fold|beginState)\(|import \{[^}]*\b(?:evolve|fold|beginState)\b[^}]*\}/,
+    except: /^(engine\/(?!runtime\/)|conversations\/domain\/|conversations\/tasks\/live\.ts$)/,
+  },
+  { what: "reads whole journals", pattern: /\.(?:readMany|readSnapshot)\b/ },
+  { what: "hears of stored rows", pattern: /\.onRows\b/ },
+  {
+    what: "reads all journals in their order",
+    pattern: /\.readAll\b/,
+    except: /^conversations\/log\/event-log\.ts$/,
+  },
+  {
+    what: "follows a journal by its channel",
+    pattern: /\btaskChannel\b/,
+    except: /^engine\/runtime\//,
+  },
+];
+
 const imports = [...files(SRC)]
   .filter((file) => roomOf(file) !== "index.ts" && !file.includes(`${sep}contract${sep}`))
   .flatMap(importsOf);
@@ -97,7 +138,7 @@ describe("rooms", () => {
       const from = roomOf(file);
       const to = roomOf(resolve(dirname(file), specifier.replace(/\.js$/, ".ts")));
       if (from === to) return [];
-      const allowed = ARROWS[from]?.includes(to) === true;
+      const allowed = to === "journal" || ARROWS[from]?.includes(to) === true;
       const onlyTypes = TYPES_ONLY[from]?.includes(to) === true;
       if (allowed && (!onlyTypes || typeOnly)) return [];
       return [`${relative(SRC, file)} imports ${specifier}`];
@@ -110,6 +151,39 @@ describe("rooms", () => {
     const wrong = imports
       .filter(({ file, specifier }) => drivers.test(specifier) && roomOf(file) !== "store")
       .map(({ file }) => relative(SRC, file));
+    expect(wrong).toEqual([]);
+  });
+
+  it("do not say outside the store which database it is", () => {
+    const wrong = [...files(SRC)]
+      .filter((file) => roomOf(file) !== "store" && /Sqlite/.test(readFileSync(file, "utf8")))
+      .map((file) => relative(SRC, file));
+    expect(wrong).toEqual([]);
+  });
+
+  it("leave appending, folding, reading whole and following of journals to the journal itself", () => {
+    const wrong = [...files(SRC)]
+      .filter((file) => !["journal", "store"].includes(roomOf(file)))
+      .flatMap((file) => {
+        const name = relative(SRC, file).replaceAll(sep, "/");
+        const text = readFileSync(file, "utf8");
+        return ONLY_IN_THE_JOURNAL.flatMap(({ what, pattern, except }) =>
+          pattern.test(text) && except?.test(name) !== true ? [`${name} ${what}`] : [],
+        );
+      });
+    expect(wrong).toEqual([]);
+  });
+
+  it("leave every wait of the kernel and the runtime to the ports that a simulation owns", () => {
+    const owned = /^(journal(?!\/system\.ts)|engine\/runtime)\//;
+    const wrong = [...files(SRC)]
+      .filter((file) => owned.test(relative(SRC, file).replaceAll(sep, "/")))
+      .flatMap((file) => {
+        const waits =
+          /\b(setTimeout|setImmediate|setInterval|queueMicrotask|nextTick|Date\.now|performance\.now|Math\.random)\b/;
+        const found = waits.exec(readFileSync(file, "utf8"));
+        return found === null ? [] : [`${relative(SRC, file)}: ${found[0]}`];
+      });
     expect(wrong).toEqual([]);
   });
 

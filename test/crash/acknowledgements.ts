@@ -23,6 +23,10 @@ export type Acknowledgement =
       readonly calls: readonly string[];
     }
   | { readonly ack: "cancelled"; readonly key: string }
+  /** Somebody who waited for a round was told to go, because the store had failed. */
+  | { readonly ack: "turned away"; readonly key: string; readonly message: string }
+  /** The store has failed, and the mailroom has closed itself. */
+  | { readonly ack: "failed" }
   | { readonly ack: "problem"; readonly code: string; readonly message: string; readonly task?: string }
   /** Mail that waited when it was opened has been taken: every recovered turn got somewhere. */
   | { readonly ack: "caught up" }

@@ -1,10 +1,11 @@
 /**
  * The process that is killed. Opens the data directory, takes up what is there, and keeps tasks of every kind going.
  *
- *   node child.js <data directory> <effects file> <seed> live|finish|hold|poison <durability> <recoveries>
+ *   node child.js <data directory> <effects file> <seed> live|steady|finish|hold|poison <durability> <recoveries>
  *
- * `live` goes on until it is killed, `finish` ends when every task has ended, `hold` only keeps the directory open,
- * `poison` posts a message that ends the process, among others.
+ * `live` goes on until it is killed, `steady` until its standard input ends or the store has failed, `finish` ends when
+ * every task has ended, `hold` only keeps the directory open, `poison` posts a message that ends the process, among
+ * others.
  * It begins when it gets a byte on its standard input, so that the next one can be loaded while the last still lives.
  */
 import { readSync } from "node:fs";
@@ -19,23 +20,44 @@ const [data = "", effectsFile = "", seed = "", mode = "", durability = "", recov
   process.argv.slice(2);
 readSync(0, Buffer.alloc(1));
 const effects = openEffectLog(effectsFile);
+let hasFailed = false;
+let fail = (): void => {};
+const failed = new Promise<void>((resolve) => {
+  fail = () => {
+    hasFailed = true;
+    resolve();
+  };
+});
 const mailroom = await Mailroom.open({
   swarm: crashSwarm(effects),
   data,
   durability: durability === "fast" ? "fast" : "fsync",
   // Small, so that tasks leave memory and come back, with and without a snapshot.
   limits: { restingTasks: 4, snapshotAfter: 12, recoveries: Number(recoveries) },
-  onProblem: ({ code, message, task }) =>
-    say({ ack: "problem", code, message, ...(task !== undefined && { task }) }),
+  onProblem: ({ code, message, task }) => {
+    if (code === "store_failed") fail();
+    else say({ ack: "problem", code, message, ...(task !== undefined && { task }) });
+  },
 });
 say({ ack: "ready", recovered: mailroom.recovered });
 
 const driver = new Driver(mailroom, randomFrom(Number(seed)));
 if (mode === "hold") setInterval(() => {}, 60_000);
 else if (mode === "poison") await driver.poison();
-else if (mode === "finish") {
-  await driver.finish();
+else if (mode === "live") await driver.live();
+else {
+  if (mode === "steady") await Promise.race([driver.live(), ended(process.stdin), failed]);
+  if (!hasFailed) await driver.finish();
   await mailroom.close();
   effects.close();
-  say({ ack: "done" });
-} else await driver.live();
+  say({ ack: hasFailed ? "failed" : "done" });
+  // What waits for a store that has failed keeps nobody here.
+  process.exit();
+}
+
+function ended(stream: NodeJS.ReadableStream): Promise<void> {
+  return new Promise((resolve) => {
+    stream.on("end", resolve);
+    stream.resume();
+  });
+}

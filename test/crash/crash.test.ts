@@ -28,7 +28,7 @@ afterAll(() => {
 });
 
 describe(`a process that is killed ${KILLS} times (CRASH_SEED=${SEED})`, () => {
-  it("[MAIL-OURS-01, MAIL-OURS-02] loses no acknowledged message, repeats no finished action, leaves no task stuck, ends no round twice", {
+  it("[MAIL-OURS-01, MAIL-OURS-02, ENGINE-A-1, ENGINE-B-4] loses no acknowledged message, repeats no finished action, leaves no task or call undone, ends no round twice, tells nobody what the journal does not say", {
     timeout: 120_000 + KILLS * 3_000,
   }, async () => {
     const kills = Math.ceil(KILLS / HOUSES.length);

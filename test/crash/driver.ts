@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Entry } from "../../src/engine/entries.js";
 import type { TaskStatus } from "../../src/engine/ports.js";
-import { type Posted, RuntimeError } from "../../src/engine/runtime/index.js";
+import type { Posted } from "../../src/engine/runtime/index.js";
 import type { Instance } from "../../src/library/instance.js";
 import type { Mailroom } from "../../src/library/mailroom.js";
 import type { Task } from "../../src/library/task.js";
@@ -32,13 +32,13 @@ export class Driver {
     this.#people = [mailroom.user("ann"), mailroom.user("ben"), mailroom.admin("ann")];
   }
 
-  /** Never ends. */
+  /** Until it is told to finish. */
   async live(): Promise<void> {
-    this.#catchUp().then(() => say({ ack: "caught up" }));
+    unlessOver(this.#catchUp().then(() => say({ ack: "caught up" })));
     await this.#takeUp();
     await this.#writeAgainToFinished();
-    for (;;) {
-      while (this.#lookedAfter.size < AT_ONCE) {
+    while (!this.#finishing) {
+      while (this.#lookedAfter.size < AT_ONCE && !this.#finishing) {
         const person = this.#random.pick(this.#people);
         this.#lookAfter(this.#newTask(person));
         await delay(this.#random.whole(0, 3));
@@ -60,12 +60,13 @@ export class Driver {
     await Promise.all(this.#lookedAfter);
   }
 
-  /** Ends when every task has ended. */
+  /** Ends when every task has ended, and nothing is under way in one that had. No task is looked at for that. */
   async finish(): Promise<void> {
     this.#finishing = true;
     await this.#takeUp();
     await Promise.all(this.#lookedAfter);
-    for (const person of this.#people) await this.#touchAll(person);
+    const { tasks } = this.#mailroom.store;
+    while ((await tasks.withWork("openWork", undefined, 1)).length > 0) await delay(5);
   }
 
   /** Resolves when all mail that waits in running tasks now has been taken, or its task has ended. */
@@ -125,26 +126,19 @@ export class Driver {
     }
   }
 
-  /** Loads each task once, so that what a kill left undone in an ended one is settled. */
-  async #touchAll(person: Instance): Promise<void> {
-    for (let cursor: string | undefined; ; ) {
-      const page = await person.tasks(cursor === undefined ? {} : { cursor });
-      for (const { task_id } of page.tasks) await (await person.requireTask(task_id)).status();
-      cursor = page.nextCursor;
-      if (cursor === undefined) return;
-    }
-  }
-
   #lookAfter(opened: Promise<Case>): void {
-    const care = opened.then((found) => this.#accompany(found)).finally(() => this.#lookedAfter.delete(care));
+    const care = unlessOver(opened.then((found) => this.#accompany(found))).finally(() =>
+      this.#lookedAfter.delete(care),
+    );
     this.#lookedAfter.add(care);
   }
 
   async #newTask(person: Instance): Promise<Case> {
     const random = this.#random;
-    const posted = await person.post(JSON.stringify(randomPlan(random)), {
-      ...(random.chance(0.3) && { taskId: `own-${process.pid}-${random.whole(1, 1_000_000_000)}` }),
-    });
+    const plan = JSON.stringify(randomPlan(random));
+    const taskId = `own-${process.pid}-${random.whole(1, 1_000_000_000)}`;
+    const options = random.chance(0.3) ? { taskId } : {};
+    const posted = await patiently(() => person.post(plan, options));
     this.#acknowledge(posted);
     const made: Case = { person, task: posted.task };
     const interference = random.next();
@@ -180,14 +174,17 @@ export class Driver {
 
   async #write({ person, task }: Case, type: "request" | "interrupt" = "request"): Promise<void> {
     const plan = JSON.stringify(randomPlan(this.#random));
-    this.#acknowledge(await person.post(plan, { taskId: task.id, type }));
+    this.#acknowledge(await patiently(() => person.post(plan, { taskId: task.id, type })));
   }
 
   #acknowledge({ key, messageId: message, number, outcome }: Posted): void {
     say({ ack: "post", key, message, number });
     outcome.then(
       ({ status, message: ending }) => say({ ack: "outcome", key, message, status, ending: ending.id }),
-      (error: unknown) => say({ ack: "problem", code: "outcome", message: String(error), task: key }),
+      (error: unknown) =>
+        codeOf(error) === "store_failed"
+          ? say({ ack: "turned away", key, message })
+          : say({ ack: "problem", code: "outcome", message: String(error), task: key }),
     );
   }
 
@@ -200,9 +197,9 @@ export class Driver {
     );
     const results = (calls ?? []).map((callId) => ({ callId, content: `approved ${callId}` }));
     try {
-      const { number } = await this.#mailroom.runtime.answerBreakpoint(person.id, task.id, {
-        results,
-      });
+      const { number } = await patiently(() =>
+        this.#mailroom.runtime.answerBreakpoint(person.id, task.id, { results }),
+      );
       say({ ack: "answered", key: task.key, number, calls: results.map(({ callId }) => callId) });
     } catch (error) {
       // Another agent came to its own breakpoint, or somebody cancelled, while the answer was written.
@@ -212,7 +209,7 @@ export class Driver {
 
   async #cancel({ task }: Case): Promise<void> {
     try {
-      await task.cancel();
+      await patiently(() => task.cancel());
       say({ ack: "cancelled", key: task.key });
     } catch (error) {
       if (!isRefusal(error, "already_ended")) throw error;
@@ -228,6 +225,30 @@ async function caseOf(person: Instance, taskId: string): Promise<Case> {
   return { person, task: await person.requireTask(taskId) };
 }
 
-function isRefusal(error: unknown, ...codes: string[]): boolean {
-  return error instanceof RuntimeError && codes.includes(error.code);
+/** Once the store has failed, whatever else was going on ends with it. */
+function unlessOver(work: Promise<void>): Promise<void> {
+  return work.catch((error: unknown) => {
+    if (!isRefusal(error, "store_failed", "store_closed", "closed")) throw error;
+  });
+}
+
+/** Whoever is pushed back comes again. */
+async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      const code = codeOf(error);
+      if (code !== "store_busy" && code !== "overloaded") throw error;
+      await delay(20);
+    }
+  }
+}
+
+function isRefusal(error: unknown, ...codes: readonly unknown[]): boolean {
+  return codes.includes(codeOf(error));
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
 }

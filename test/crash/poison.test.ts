@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { TaskStatus } from "../../src/engine/ports.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 import { type CompiledChild, compileChild } from "./compile.js";
 import { Life, type Mode } from "./process.js";
 
@@ -44,7 +44,7 @@ it("gives up a message that kills the process three times, and completes the tas
   for (; last.said.at(-1)?.ack !== "done" && deaths < 10; deaths += 1) last = await live("finish");
   expect(deaths).toBe(3);
 
-  const store = await openSqliteStore({ directory: join(folder, "data") });
+  const store = await openStore({ directory: join(folder, "data") });
   const { tasks } = await store.tasks.list({ limit: 100 });
   const byStatus = (status: TaskStatus) => tasks.filter((task) => task.status === status);
   expect(byStatus("failed").map(({ taskId }) => taskId)).toEqual(["poison"]);

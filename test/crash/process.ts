@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Durability } from "../../src/store/index.js";
 import { type Acknowledgement, heard } from "./acknowledgements.js";
 
-export type Mode = "live" | "finish" | "hold" | "poison";
+export type Mode = "live" | "steady" | "finish" | "hold" | "poison";
 
 export interface ChildOptions {
   readonly script: string;
@@ -14,6 +14,8 @@ export interface ChildOptions {
   readonly durability: Durability;
   /** Recoveries without progress after which a message is given up (decisions B12). */
   readonly recoveries: number;
+  /** Beside what this process has. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export class Life {
@@ -25,9 +27,12 @@ export class Life {
   #listeners: (() => void)[] = [];
 
   /** Loads the program; nothing is opened before `begin`. */
-  constructor({ script, data, effects, seed, mode, durability, recoveries }: ChildOptions) {
+  constructor({ script, data, effects, seed, mode, durability, recoveries, env }: ChildOptions) {
     const words = [script, data, effects, `${seed}`, mode, durability, `${recoveries}`];
-    this.#process = spawn(process.execPath, words, { stdio: ["pipe", "pipe", "pipe"] });
+    this.#process = spawn(process.execPath, words, {
+      stdio: ["pipe", "pipe", "pipe"],
+      env: { ...process.env, ...env },
+    });
     this.#readLines();
     this.#process.stderr?.on("data", (text: Buffer) => {
       this.#stderr += text.toString();
@@ -52,7 +57,12 @@ export class Life {
   }
 
   begin(): void {
-    this.#process.stdin?.end("g");
+    this.#process.stdin?.write("g");
+  }
+
+  /** A steady one ends what it has begun, and itself. */
+  finish(): void {
+    this.#process.stdin?.end();
   }
 
   kill(): void {
@@ -62,6 +72,11 @@ export class Life {
   /** Resolves when it has said so much, or is gone. */
   hasSaid(count: number): Promise<void> {
     return this.#until(() => this.said.length >= count);
+  }
+
+  /** Resolves when it has said so many things of a kind, or is gone. */
+  hasSaidOf(kind: Acknowledgement["ack"], count: number): Promise<void> {
+    return this.#until(() => this.said.filter(({ ack }) => ack === kind).length >= count);
   }
 
   /** Resolves when every turn that it recovered has got somewhere, or it is gone. */

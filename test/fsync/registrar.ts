@@ -5,10 +5,10 @@
  */
 import { Federation } from "../../src/federation/index.js";
 import { systemClock, systemIds } from "../../src/library/clock.js";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 
 const [registryFile = ""] = process.argv.slice(2);
-const store = await openSqliteStore({ path: ":memory:" });
+const store = await openStore({ path: ":memory:" });
 const federation = await Federation.open({
   store,
   clock: systemClock,

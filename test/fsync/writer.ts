@@ -5,11 +5,11 @@
  *   node --import tsx test/fsync/writer.ts <data directory> <fsync|fast> <file for marks>
  */
 import { openSync, writeSync } from "node:fs";
-import { openSqliteStore } from "../../src/store/index.js";
+import { openStore } from "../../src/store/index.js";
 
 const [directory = "", durability = "", marks = ""] = process.argv.slice(2);
 const mark = openSync(marks, "w");
-const store = await openSqliteStore({ directory, durability: durability === "fast" ? "fast" : "fsync" });
+const store = await openStore({ directory, durability: durability === "fast" ? "fast" : "fsync" });
 
 async function commit(journal: string, expected: number, body: string): Promise<void> {
   await store.commit({ appends: [{ journal, expected, count: 1, data: JSON.stringify([body]) }] });

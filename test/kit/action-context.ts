@@ -8,6 +8,7 @@ export function contextFor(changes: Partial<ActionContext> = {}): ActionContext 
     task: { id: "task", key: "key", owner: "user:ann@test", contributors: [], entrypoint: "me" },
     instance: { role: "user", id: "ann" },
     callId: "call-1",
+    idempotencyKey: "key/2/0",
     attempt: 1,
     params: {},
     signal: new AbortController().signal,

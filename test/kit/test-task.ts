@@ -114,10 +114,11 @@ export class TestTask {
   }
 
   try(command: Command): Decision {
-    const before = freeze(this.state);
+    const before = [...freeze(this.state)];
     const decision = decide(this.state, command, this.rules, this.#moment());
     if (!decision.ok) {
-      if (freeze(this.state) !== before) throw new Error(`the refused '${command.type}' changed the task`);
+      if (JSON.stringify([...freeze(this.state)]) !== JSON.stringify(before))
+        throw new Error(`the refused '${command.type}' changed the task`);
       return decision;
     }
     const entries = readBack(decision.entries);

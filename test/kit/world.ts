@@ -3,12 +3,12 @@ import { expect, onTestFinished } from "vitest";
 import type { Carrier } from "../../src/engine/carrier.js";
 import type { SwarmDefinition } from "../../src/engine/definition.js";
 import type { EntryKind } from "../../src/engine/entries.js";
-import type { Bus, Ids, InstanceId, JournalKey, Store } from "../../src/engine/ports.js";
-import type { Problem } from "../../src/engine/runtime/core.js";
+import type { Bus, Ids, InstanceId, JournalKey } from "../../src/engine/ports.js";
+import type { Problem } from "../../src/engine/runtime/index.js";
 import type { RuntimeLimits } from "../../src/engine/runtime/limits.js";
 import { Runtime } from "../../src/engine/runtime/runtime.js";
-import { createLocalBus, openSqliteStore } from "../../src/store/index.js";
-import { CheckedStore } from "./checked-store.js";
+import { createLocalBus, openStore } from "../../src/store/index.js";
+import { CheckedStore, type DrivenStore } from "./checked-store.js";
 import { countingIds } from "./seeded.js";
 import { VirtualClock } from "./virtual-clock.js";
 
@@ -19,7 +19,7 @@ export interface WorldOptions {
   readonly limits?: Partial<RuntimeLimits>;
   readonly carriers?: readonly Carrier[];
   /** In memory unless given. */
-  readonly store?: Store;
+  readonly store?: DrivenStore;
 }
 
 export class World {
@@ -32,7 +32,7 @@ export class World {
   #definition: SwarmDefinition;
   readonly #options: WorldOptions;
 
-  constructor(store: Store, definition: SwarmDefinition, options: WorldOptions) {
+  constructor(store: DrivenStore, definition: SwarmDefinition, options: WorldOptions) {
     this.store = new CheckedStore(store);
     this.#definition = definition;
     this.#options = options;
@@ -58,15 +58,13 @@ export class World {
    */
   async crash(definition: SwarmDefinition = this.#definition): Promise<void> {
     await this.settle();
-    // Whatever the dead process still tries to write is refused, as it would be by a lock that it no longer holds.
+    // What the dead process still tries to write never arrives: its writer is gone.
     const dead = this.runtime;
-    const alive = this.store.refuse;
-    this.store.refuse = () => new Error("this process is dead");
+    this.store.restart();
     const closed = dead.close(0);
     await this.settle();
     this.clock.advance(0);
     await closed;
-    this.store.refuse = alive;
     this.bus = createLocalBus();
     this.#definition = definition;
     this.runtime = this.#start();
@@ -101,7 +99,7 @@ export class World {
 
 /** Opens a world for one test; when the test ends, whatever was written must have been right. */
 export async function openWorld(definition: SwarmDefinition, options: WorldOptions = {}): Promise<World> {
-  const store = options.store ?? (await openSqliteStore({ path: ":memory:" }));
+  const store = options.store ?? (await openStore({ path: ":memory:" }));
   const world = new World(store, definition, options);
   onTestFinished(async () => {
     const closed = world.runtime.close(0);

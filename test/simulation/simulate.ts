@@ -1,258 +1,476 @@
 /**
- * One life of a small world, from one seed: people who write and cancel, agents who do as the dice say, a disk that
- * sometimes refuses, a process that sometimes dies. In the end the books must balance.
+ * One life of a small world, from one seed: people who write, cancel and look, agents and actions that do as the dice
+ * say, a disk that fails, processes that die, close and start again. In the end the books must balance.
  */
-import type { Entry } from "../../src/engine/entries.js";
 import { fold } from "../../src/engine/evolve.js";
-import type { InstanceId, JournalKey, Store } from "../../src/engine/ports.js";
-import { type Posted, Runtime } from "../../src/engine/runtime/index.js";
-import { entriesOf } from "../../src/engine/runtime/loader.js";
-import { Round } from "../../src/engine/runtime/round.js";
-import { createLocalBus } from "../../src/store/index.js";
+import type { Bus, TaskRow } from "../../src/engine/ports.js";
 import {
-  callsHaveOneResult,
-  Ledger,
-  mailboxesAreInOrder,
-  nobodyIsReachedOutside,
-  roundsEndOnce,
-} from "../kit/laws.js";
-import { problemsOf } from "../kit/published-schemas.js";
-import { type Random, seededRandom } from "../kit/seeded.js";
-import { VirtualClock } from "../kit/virtual-clock.js";
-import { type Cast, createCast, runKey } from "./agents.js";
-import { MortalStore } from "./mortal-store.js";
+  ALL_TASKS_CHANNEL,
+  isCommitNote,
+  type Problem,
+  Runtime,
+  type RuntimeLimits,
+} from "../../src/engine/runtime/index.js";
+import type { WriterLimits } from "../../src/journal/writer.js";
+import { Retention } from "../../src/library/retention.js";
+import { isRecord } from "../../src/mail/record.js";
+import { createLocalBus } from "../../src/store/bus.js";
+import type { Random } from "../kit/seeded.js";
+import { rulesFor } from "../kit/swarms.js";
+import { Cast } from "./cast.js";
+import { type Fate, type Fault, SimulatedStore } from "./disk.js";
+import { North } from "./north.js";
+import { type Figures, Oracles, short } from "./oracles.js";
+import { openCalls, People, person, taskIdOf } from "./people.js";
+import { LIVELY, type Operation, planOf } from "./plan.js";
+import { isInjected, Process } from "./process.js";
+import { describe, Life, settled, Violation, World } from "./world.js";
 
-const PEOPLE: readonly [string, ...string[]] = ["ulla", "otto", "ida"];
-const TYPES = ["request", "request", "request", "interrupt", "broadcast"] as const;
-const BUSY_TICKS = 25;
-const LAST_TICK = 2_000;
-const TASK_TIME = 20_000;
-
-export interface Life {
-  readonly crashes: number;
-  readonly acknowledged: number;
-  readonly entries: number;
+export interface SimulationOptions {
+  readonly operations?: readonly Operation[];
+  /** Faults that are switched off. */
+  readonly without?: ReadonlySet<Fault>;
+  readonly trace?: (lines: readonly string[]) => void;
 }
 
-interface Process {
-  readonly runtime: Runtime;
-  readonly store: MortalStore;
+export interface Summary extends Figures {
+  steps: number;
+  deaths: number;
+  inFlight: number;
+  closes: number;
+  fates: Record<Fate, number>;
 }
 
-export async function simulate(seed: number, disk: Store): Promise<Life> {
-  const simulation = new Simulation(seed, disk);
-  await simulation.live();
-  return simulation.balance();
+/** @throws Violation */
+export async function simulate(seed: number, options: SimulationOptions = {}): Promise<Summary> {
+  const simulation = new Simulation(seed, options);
+  const onUnhandled = (error: unknown) =>
+    simulation.world.violate(`a promise was rejected and nobody looked: ${describe(error)}`);
+  process.on("unhandledRejection", onUnhandled);
+  try {
+    return await simulation.run(options.operations ?? planOf(seed));
+  } finally {
+    process.off("unhandledRejection", onUnhandled);
+    options.trace?.(simulation.world.trace);
+  }
 }
+
+const MAX_STEPS = 30_000;
+const MAX_NUDGES = 40;
 
 class Simulation {
-  readonly #random: Random;
-  readonly #clock = new VirtualClock();
-  readonly #disk: Store;
-  readonly #seed: number;
+  readonly world: World;
+  readonly #oracles: Oracles;
   readonly #cast: Cast;
-  readonly #acknowledged: Posted[] = [];
-  readonly #keys = new Set<JournalKey>();
+  readonly #north: North;
+  readonly #people: People;
+  readonly #random: Random;
+  readonly #diskRandom: Random;
+  readonly #without: ReadonlySet<Fault>;
+  readonly #limits: Partial<RuntimeLimits>;
+  readonly #writerLimits: Partial<WriterLimits>;
+  readonly #fates: Record<Fate, number> = {
+    written: 0,
+    transient: 0,
+    outage: 0,
+    unknown: 0,
+    refused: 0,
+    final: 0,
+    "failed read": 0,
+  };
   #process: Process;
-  #faults = true;
-  #crashes = 0;
-  #ids = 0;
-  #brought = 0;
+  #lives = 0;
+  #inFlight = 0;
+  #closes = 0;
 
-  constructor(seed: number, disk: Store) {
-    this.#seed = seed;
-    this.#disk = disk;
-    this.#random = seededRandom(seed);
-    this.#cast = createCast(this.#random, this.#clock);
-    this.#process = this.#start();
+  constructor(seed: number, options: SimulationOptions) {
+    const world = new World(seed, { trace: options.trace !== undefined });
+    const oracles = new Oracles(world);
+    this.world = world;
+    this.#oracles = oracles;
+    this.#random = world.stream("processes");
+    this.#diskRandom = world.stream("disk");
+    this.#without = options.without ?? new Set();
+    const config = world.stream("config");
+    const limits = limitsFrom(config);
+    this.#limits = limits;
+    this.#writerLimits = {
+      groupWrites: config.pick([1, 3, 8, 512]),
+      rowCharacters: config.pick([0, 2_000, 256 * 1024]),
+      units: config.chance(0.2) ? 8 : 16_384,
+    };
+    const cast = new Cast({ world, oracles, random: world.stream("cast"), mayRunAhead: limits.speculation });
+    const north = new North(world, oracles, (life) =>
+      this.#process.life === life ? this.#process : undefined,
+    );
+    this.#cast = cast;
+    this.#north = north;
+    this.#people = new People({ world, oracles, cast, north });
+    this.#process = this.#newProcess();
   }
 
-  async live(): Promise<void> {
-    for (let tick = 0; tick < BUSY_TICKS; tick++) {
-      this.#somebodyActs();
-      await this.#breathe();
-      if (this.#random.chance(0.08)) await this.#crash();
-      this.#clock.advance(this.#random.int(40));
+  async run(operations: readonly Operation[]): Promise<Summary> {
+    for (const operation of operations) this.world.later(operation.at, () => this.#carryOut(operation));
+    this.world.later(LIVELY, () => this.#hurry());
+    this.#takeUp();
+    await this.#untilIdle();
+    for (let nudges = 0; this.#nudge(); nudges++) {
+      if (nudges > MAX_NUDGES) throw new Violation(`tasks do not end: ${this.#openTasks()}`);
+      await this.#untilIdle();
     }
-    this.#faults = false;
-    this.#cast.hurry();
-    if (this.#random.chance(0.5)) await this.#crash();
-    for (let tick = 0; tick < LAST_TICK; tick++) {
-      await this.#breathe();
-      if (!(await this.#anythingUnderWay())) return;
-      this.#clock.advance(this.#clock.untilNext ?? 0);
-    }
-    throw new Error(`tasks are still running after ${LAST_TICK} ticks`);
+    await this.#finish();
+    const { steps } = this.world;
+    const { figures, deaths } = this.#oracles;
+    return { ...figures, steps, deaths, inFlight: this.#inFlight, closes: this.#closes, fates: this.#fates };
   }
 
-  /** Checks that nothing was lost, nothing happened twice, and everything came to an end. */
-  async balance(): Promise<Life> {
-    let count = 0;
-    for (const key of this.#keys) {
-      const entries = await this.#journal(key);
-      count += entries.length;
-      this.#checkJournal(key, entries);
-      for (const posted of this.#acknowledged) if (posted.key === key) checkAcknowledged(posted, entries);
-    }
-    // Whoever asks a later process gets the answer that the journal gives.
-    const [anyone] = this.#acknowledged;
-    if (anyone !== undefined) await this.#process.runtime.outcomeOf(anyone);
-    for (const [key, { started, idempotent }] of this.#cast.runs) {
-      assert(started <= (idempotent ? 3 : 1), `action ${key} was run ${started} times`);
-    }
-    assert(this.#cast.leaks.length === 0, `seen by another instance: ${this.#cast.leaks.join()}`);
-    const { figures } = this.#process.runtime;
-    assert(figures.turns === 0 && figures.runningTasks === 0, `left over: ${JSON.stringify(figures)}`);
-    const closed = this.#process.runtime.close(0);
-    await this.#breathe();
-    this.#clock.advance(0);
-    await closed;
-    return { crashes: this.#crashes, acknowledged: this.#acknowledged.length, entries: count };
-  }
-
-  #checkJournal(key: JournalKey, entries: readonly Entry[]): void {
-    const problems = problemsOf(entries);
-    assert(problems.length === 0, problems.join("; "));
-    const state = fold(entries);
-    if (state === undefined) throw new Error(`journal ${key} is empty`);
-    assert(state.status !== "running" && state.status !== "paused", `task ${key} is ${state.status}`);
-    const ledger = new Ledger();
-    ledger.add(entries);
-    ledger.agreesWith(state);
-    mailboxesAreInOrder(state);
-    callsHaveOneResult(state);
-    roundsEndOnce(entries);
-    nobodyIsReachedOutside(entries, this.#process.runtime.rules);
-    for (const entry of entries) {
-      if (entry.t !== "action_finished" || entry.unknown === true || entry.name === "fly") continue;
-      const runs = this.#cast.runs.get(runKey(key, entry.call));
-      assert((runs?.finished ?? 0) > 0, `action ${entry.call} finished without having run`);
+  async #untilIdle(): Promise<void> {
+    await settled();
+    while (await this.world.step()) {
+      if (this.world.steps > MAX_STEPS) throw new Violation(`there is no end to it: ${this.#openTasks()}`);
     }
   }
 
-  #start(): Process {
-    const store = new MortalStore(this.#disk, this.#random, () => (this.#faults ? 0.01 : 0));
+  // --- processes
+
+  #start(): void {
+    this.#process = this.#newProcess();
+    this.#takeUp();
+  }
+
+  #newProcess(): Process {
+    const life = new Life(++this.#lives);
+    const { world } = this;
+    this.#oracles.lifeBegins(life);
+    world.note("START", life.number);
+    const store = new SimulatedStore({
+      disk: this.#oracles.disk,
+      world,
+      life,
+      random: this.#diskRandom,
+      isOn: (fault) => this.#isOn(fault),
+      onRefused: (keys) => this.#oracles.refused(keys),
+      onFate: (fate) => {
+        this.#fates[fate]++;
+        if (fate === "final") this.#storeFailed();
+        if (fate !== "written") world.note("DISK", fate);
+      },
+      limits: this.#writerLimits,
+    });
     const runtime = new Runtime({
       store,
-      bus: createLocalBus(),
-      clock: this.#clock,
-      ids: { uuid: () => this.#id(4), ordered: () => this.#id(7) },
-      definition: this.#cast.definition,
-      limits: {
-        maxSteps: 12,
-        taskTime: TASK_TIME,
-        turns: 6,
-        turnsPerInstance: 4,
-        turnsPerTask: 3,
-        restingTasks: 2,
-        snapshotAfter: 10,
-      },
+      bus: this.#bus(),
+      clock: world.clockOf(life),
+      loop: world.loopOf(life),
+      ids: { uuid: () => world.id(4), ordered: () => world.id(7) },
+      definition: this.#cast.definition(life),
+      limits: this.#limits,
+      carriers: [this.#north.carrier(life)],
+      report: (problem) => this.#reported(problem),
     });
-    return { runtime, store };
+    store.writer.onState(() => {
+      life.degraded = store.writer.degraded;
+    });
+    return new Process({ life, store, runtime, world });
   }
 
-  async #crash(): Promise<void> {
-    this.#crashes++;
-    this.#process.store.die();
-    this.#process = this.#start();
-    await this.#process.runtime.recover();
+  /** The doors are open meanwhile. */
+  #takeUp(): void {
+    const process = this.#process;
+    process.ask("recover", () => process.runtime.recover(), {
+      rejected: () => process.phase === "open" && this.world.violate("recover was rejected"),
+    });
+    this.#north.takeUp(process.life);
+    if (this.world.hurried) this.#people.serveForever(process);
   }
 
-  #somebodyActs(): void {
-    const { runtime } = this.#process;
-    const person: InstanceId = { role: "user", id: this.#random.pick(PEOPLE) };
-    const taskId = `task ${this.#seed} ${this.#random.int(3)}`;
-    const what = this.#random.next();
-    if (what < 0.5) {
-      const type = this.#random.pick(TYPES);
-      const posting = runtime.post(person, { body: `${person.id}: ${this.#random.int(100)}`, taskId, type });
-      posting.then(
-        (posted) => {
-          this.#acknowledged.push(posted);
-          this.#keys.add(posted.key);
-        },
-        () => {},
-      );
-    } else if (what < 0.6) {
-      const cancelling = async () => {
-        const key = await runtime.find(person, taskId);
-        if (key !== undefined) await runtime.cancel(key, `user:${person.id}@desk`);
-      };
-      this.#try(cancelling());
-    } else if (what < 0.8) {
-      this.#answerBreakpoints(person, taskId);
-    } else if (what < 0.9) {
-      this.#bringKey(person);
-    }
+  #isOn(fault: Fault): boolean {
+    if (this.#without.has(fault)) return false;
+    return !this.world.hurried || fault === "slow writes" || fault === "slow reads";
   }
 
-  #answerBreakpoints(person: InstanceId, taskId: string): void {
-    const { runtime } = this.#process;
-    const answering = async () => {
-      const key = await runtime.find(person, taskId);
-      if (key === undefined) return;
-      const open = await runtime.read(key, (state) =>
-        [...state.agents.values()].flatMap((one) => one.open.map((call) => call.id)),
-      );
-      const results = (open ?? []).map((callId) => ({ callId, content: "granted" }));
-      await runtime.answerBreakpoint(person, taskId, { results });
+  /** What is published is out in the world. */
+  #bus(): Bus {
+    const inner = createLocalBus();
+    return {
+      publish: (channel, note) => {
+        if (channel === ALL_TASKS_CHANNEL && isCommitNote(note)) this.#oracles.published(note);
+        if (channel.startsWith("delta:") && isRecord(note) && typeof note.delta === "string") {
+          this.#oracles.delta(channel.slice("delta:".length), JSON.parse(note.delta));
+        }
+        inner.publish(channel, note);
+      },
+      subscribe: (channel, handler) => inner.subscribe(channel, handler),
+      close: () => inner.close(),
     };
-    this.#try(answering());
   }
 
-  /** What held a task up may be at hand now. */
-  #bringKey(person: InstanceId): void {
-    this.#process.runtime.setParams(person, { key: ++this.#brought });
-  }
-
-  /** People make mistakes, and processes die under their hands: what was refused was not done, and that is all. */
-  #try(asked: Promise<unknown>): void {
-    asked.catch(() => {});
-  }
-
-  async #anythingUnderWay(): Promise<boolean> {
-    let underWay = false;
-    for (const status of ["running", "paused"] as const) {
-      for (const row of await this.#disk.tasks.withStatus(status, undefined, 100)) {
-        this.#keys.add(row.key);
-        underWay = true;
-        if (status !== "paused") continue;
-        this.#answerBreakpoints(row.instance, row.taskId);
-        this.#bringKey(row.instance);
-      }
-    }
-    // Turns that were under way when their task ended go on to their end.
-    return underWay || this.#process.store.busy || this.#process.runtime.figures.turns > 0;
-  }
-
-  async #journal(key: JournalKey): Promise<Entry[]> {
-    return (await this.#disk.read(key)).flatMap(entriesOf);
-  }
-
-  /** Lets what can happen at this instant happen. */
-  async #breathe(): Promise<void> {
-    for (let calm = 0; calm < 4; calm++) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      if (this.#process.store.busy) calm = 0;
+  #reported(problem: Problem): void {
+    this.world.note("report", problem.code, problem.message);
+    // A decision that broke off makes the task be read again.
+    if (problem.code === "decide_failed" && problem.task !== undefined) this.#oracles.refused([problem.task]);
+    if (BAD_REPORTS.has(problem.code) && !isInjected(problem.cause)) {
+      const { cause } = problem;
+      const stack = cause instanceof Error ? cause.stack : undefined;
+      this.world.violate(`reported: ${problem.code} ${problem.message} ${stack ?? ""}`);
     }
   }
 
-  #id(version: number): string {
-    const count = (++this.#ids).toString(16).padStart(12, "0");
-    const world = (this.#seed >>> 0).toString(16).padStart(8, "0");
-    return `${world}-0000-${version}000-8000-${count}`;
+  /** The process dies here and now, and another one is started. */
+  #crash(): void {
+    const process = this.#process;
+    if (process.store.inFlight) this.#inFlight++;
+    this.world.note("CRASH");
+    process.life.alive = false;
+    process.store.die(this.#diskRandom.chance(0.5));
+    this.#oracles.deaths++;
+    this.#oracles.lifeEnds(process.life);
+    this.#start();
+  }
+
+  /** Somebody looks after a process whose store has failed, and starts it again. */
+  #storeFailed(): void {
+    const process = this.#process;
+    process.phase = "failed";
+    this.world.later(this.#random.int(60), () => {
+      if (this.#process === process) this.#crash();
+    });
+  }
+
+  #close(process: Process, grace: number, twice: boolean): void {
+    if (process.phase !== "open") return;
+    process.phase = "closing";
+    this.#closes++;
+    this.world.note("CLOSE", grace);
+    const { life, runtime, store } = process;
+    let first = false;
+    const close = async () => {
+      await runtime.close(grace);
+      await store.close();
+      first = true;
+      // What is told at the end is heard before anybody looks.
+      if (life.alive) this.world.later(2, () => this.#closed(process), life);
+    };
+    close().catch((error: unknown) => this.world.violate(`close failed: ${describe(error)}`));
+    if (!twice) return;
+    const closeAgain = async () => {
+      await runtime.close(0);
+      this.world.later(
+        0,
+        () => !first && this.world.violate("the second close did not wait for the first"),
+        life,
+      );
+    };
+    this.world.later(
+      this.#random.int(20),
+      () => {
+        closeAgain().catch((error: unknown) => this.world.violate(`close failed: ${describe(error)}`));
+      },
+      life,
+    );
+  }
+
+  #closed(process: Process): void {
+    const { life, store } = process;
+    this.world.note("CLOSED");
+    const { unanswered, stillOpen } = process;
+    if (unanswered.length > 0) this.world.violate(`closed and not answered: ${unanswered.join()}`);
+    if (stillOpen.length > 0) this.world.violate(`closed and still open: ${stillOpen.join()}`);
+    this.#oracles.lifeCloses(life, store.wasDown);
+    // What it could not write it could not say.
+    if (store.wasDown) this.#oracles.deaths++;
+    life.closed = true;
+    // In a program that goes on, agents and actions answer into the void.
+    if (this.#random.chance(0.5)) life.alive = false;
+    if (this.#process === process) this.#start();
+  }
+
+  // --- what is asked from outside
+
+  #carryOut(operation: Operation): void {
+    const process = this.#process;
+    const people = this.#people;
+    const { runtime, store, life } = process;
+    this.world.note("OPERATION", JSON.stringify(operation));
+    switch (operation.op) {
+      case "post":
+        return people.post(process, operation);
+      case "twice":
+        people.post(process, { ...operation, type: "request" });
+        return people.post(process, { ...operation, type: "request" });
+      case "receive":
+        return this.#north.ask(process, operation.slot);
+      case "cancel":
+        return people.cancel(process, operation);
+      case "answer":
+        return people.answer(process, person(operation.who), taskIdOf(operation), operation.wrong);
+      case "bring":
+        return runtime.setParams(person(operation.who), { key: this.world.word() });
+      case "retry":
+        return people.command(process, operation, { type: "retry" });
+      case "notify":
+        return people.command(process, operation, {
+          type: "notify",
+          subject: "news",
+          body: this.world.word(),
+        });
+      case "nonsense":
+        return people.breakRules(process, operation, operation.midway);
+      case "step":
+        return people.step(process, operation);
+      case "lend":
+        return people.serve(process, operation.ends, operation.ms);
+      case "read":
+        return people.read(process, operation);
+      case "look":
+        return people.look(process, operation);
+      case "follow":
+        return people.follow(process, operation);
+      case "ask again":
+        return people.askAgain(process, operation.which);
+      case "remove":
+        return people.remove(process, operation);
+      case "sweep":
+        return this.#sweep(process, operation.maxTasks);
+      case "redefine":
+        this.#cast.redefine();
+        this.#oracles.redefinitions++;
+        return runtime.redefine(this.#cast.definition(life));
+      case "outage":
+        return store.breakDown(operation.ms);
+      case "jump":
+        life.clockOffset += operation.ms;
+        return;
+      case "crash":
+        return this.#crash();
+      case "break":
+        return store.failNext();
+      case "close":
+        return this.#close(process, operation.grace, operation.twice);
+      default:
+        operation satisfies never;
+    }
+  }
+
+  #sweep(process: Process, maxTasks: number): void {
+    const { life, store, runtime } = process;
+    const clock = this.world.clockOf(life);
+    const loop = this.world.loopOf(life);
+    const report = (problem: Problem) => this.#reported(problem);
+    const retention = new Retention({ options: { maxTasks }, store, runtime, clock, loop, report });
+    process.ask("sweep", () => retention.sweep());
+  }
+
+  // --- the end
+
+  #hurry(): void {
+    this.world.note("HURRY");
+    this.world.hurried = true;
+    if (this.#random.chance(0.5)) this.#crash();
+    else this.#people.serveForever(this.#process);
+  }
+
+  /** Nothing is left to happen: whoever waits for a person is answered. False if nobody does. */
+  #nudge(): boolean {
+    let nudged = false;
+    for (const row of this.#oracles.disk.tasks.values()) {
+      if (row.status !== "running" && row.status !== "paused") continue;
+      this.#nudgeOne(row);
+      nudged = true;
+    }
+    return nudged;
+  }
+
+  #nudgeOne({ key, instance, taskId }: TaskRow): void {
+    const process = this.#process;
+    const state = fold(this.#oracles.disk.entriesOf(key));
+    if (state === undefined) return;
+    if (state.manual || instance.role === "swarm") {
+      return process.ask("cancel", () => process.runtime.cancel(key, state.owner));
+    }
+    if (state.status === "running") throw new Violation(`nothing happens any more: ${this.#openTasks()}`);
+    if (openCalls(state).length > 0) this.#people.answer(process, instance, taskId, false);
+    process.runtime.setParams(instance, { key: this.world.word() });
+  }
+
+  #openTasks(): string {
+    const { disk } = this.#oracles;
+    const tasks = [...disk.tasks.values()]
+      .filter(({ status }) => status === "running" || status === "paused")
+      .map(({ key }) => {
+        const state = fold(disk.entriesOf(key));
+        const agents = [...(state?.agents ?? [])].map(([name, { mailbox, turn, open, lent }]) => {
+          const numbers = mailbox.map(({ number }) => number).join();
+          const running = turn?.running?.call.name;
+          return `${name}: mail ${numbers} running ${running} open ${open.length} lent ${lent?.attempt}`;
+        });
+        return `${short(key)} is ${state?.status} at ${state?.number} (${agents.join("; ")})`;
+      });
+    return `${tasks.join(", ")}; figures ${JSON.stringify(this.#process.runtime.figures)}`;
+  }
+
+  async #finish(): Promise<void> {
+    const { world } = this;
+    const { disk } = this.#oracles;
+    const last = this.#process;
+    this.#oracles.finish(rulesFor(this.#cast.completeDefinition(last.life)));
+    this.#checkLeftOvers();
+    for (const key of disk.journals.keys()) this.#people.readOne(last, key);
+    await this.#untilIdle();
+    this.#checkLeftOvers();
+    const { position } = disk;
+    this.#close(last, 0, false);
+    await this.#untilIdle();
+    if (this.#process === last) throw new Violation("the process did not close");
+    // The next process has taken up what there is, which is nothing.
+    for (const key of disk.journals.keys()) this.#people.readOne(this.#process, key);
+    await this.#untilIdle();
+    if (disk.position !== position) world.violate("closing and starting again wrote something");
+    this.#checkLeftOvers();
+    if (world.violation !== undefined) throw world.violation;
+  }
+
+  /** Nothing is kept that is no longer needed. */
+  #checkLeftOvers(): void {
+    const { runtime, store, unanswered, stillOpen } = this.#process;
+    const { figures } = runtime;
+    const { waiting, characters } = store.writer.health;
+    if (figures.turns !== 0 || figures.runningTasks !== 0 || waiting !== 0 || characters !== 0) {
+      this.world.violate(`left over: ${JSON.stringify({ ...figures, waiting, characters })}`);
+    }
+    if (figures.liveTasks > (this.#limits.restingTasks ?? 0)) {
+      this.world.violate(`${figures.liveTasks} tasks are in memory, of which none is needed`);
+    }
+    if (this.#oracles.disk.outbox.size > 0) this.world.violate("mail to another swarm never left");
+    if (unanswered.length > 0) this.world.violate(`never answered: ${unanswered.join()}`);
+    const following = stillOpen.filter((name) => name.startsWith("follower"));
+    if (following.length > 0) this.world.violate(`never ended: ${following.join()}`);
   }
 }
 
-/** It is in the journal, and something came of it. */
-function checkAcknowledged(posted: Posted, entries: readonly Entry[]): void {
-  const entry = entries[posted.number - 1];
-  assert(entry?.t === "sent" && entry.message.id === posted.messageId, `message ${posted.messageId} is lost`);
-  const round = new Round(posted);
-  const ended = entries.some((one, index) => round.see(index + 1, one) !== undefined);
-  assert(ended, `message ${posted.messageId} came to nothing`);
+/** Small enough that everything happens at its edges. */
+function limitsFrom(config: Random) {
+  return {
+    maxSteps: 12,
+    // Mostly none: a task that hangs must not be saved by its time limit.
+    taskTime: config.chance(0.25) ? 50 + config.int(300) : undefined,
+    replyTime: 400,
+    turnTime: 150,
+    actionTime: 250,
+    turns: 6,
+    turnsPerTask: 3,
+    restingTasks: 1 + config.int(2),
+    runningTasks: config.chance(0.2) ? 3 : 1_000,
+    mailbox: 8,
+    snapshotAfter: 10,
+    followerBacklog: 8,
+    speculation: config.chance(0.8),
+    undurablePerTask: 1 + config.int(5),
+    undurable: 4 + config.int(24),
+    ...(config.chance(0.1) && { taskBytes: 12_000 }),
+    ...(config.chance(0.1) && { waitingCommands: 2 }),
+  };
 }
 
-function assert(holds: boolean, broken: string): void {
-  if (!holds) throw new Error(broken);
-}
+/** What a runtime must never report: these are mistakes of its own. */
+const BAD_REPORTS: ReadonlySet<string> = new Set(["reactor_failed", "decide_failed", "turn_failed"]);

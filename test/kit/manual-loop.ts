@@ -1,0 +1,22 @@
+/** An event loop whose turns are taken one at a time. */
+import type { Loop } from "../../src/journal/ports.js";
+
+export class ManualLoop implements Loop {
+  #waiting: (() => void)[] = [];
+
+  soon(callback: () => void): void {
+    this.#waiting.push(callback);
+  }
+
+  micro(callback: () => void): void {
+    queueMicrotask(callback);
+  }
+
+  /** Takes one turn. Says whether there was anything to do. */
+  run(): boolean {
+    const due = this.#waiting;
+    this.#waiting = [];
+    for (const callback of due) callback();
+    return due.length > 0;
+  }
+}

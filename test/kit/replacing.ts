@@ -1,0 +1,34 @@
+import type { Store } from "../../src/engine/ports.js";
+
+/**
+ * An object with some of its parts replaced. What is not replaced works on the object itself, private fields included.
+ */
+export function replacing<T extends object>(original: T, parts: Partial<T>): T {
+  return new Proxy(original, {
+    get: (target, name) => {
+      if (Object.hasOwn(parts, name)) return Reflect.get(parts, name);
+      const found: unknown = Reflect.get(target, name, target);
+      return typeof found === "function" ? found.bind(target) : found;
+    },
+  });
+}
+
+/** The same store, and how many journals were read from it. */
+export function countingReads(store: Store): { readonly store: Store; readonly reads: () => number } {
+  let reads = 0;
+  const counted = replacing(store, {
+    read: (...args) => {
+      reads++;
+      return store.read(...args);
+    },
+    readMany: (journals) => {
+      reads += journals.length;
+      return store.readMany(journals);
+    },
+    readSnapshot: (journal) => {
+      reads++;
+      return store.readSnapshot(journal);
+    },
+  });
+  return { store: counted, reads: () => reads };
+}

@@ -1,0 +1,55 @@
+/** Mailrooms for one test: on a folder of their own, closed and removed with it. */
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import type { Entry } from "../../src/engine/entries.js";
+import type { Store } from "../../src/engine/ports.js";
+import type { Problem } from "../../src/engine/runtime/index.js";
+import { Mailroom, type MailroomOptions } from "../../src/library/mailroom.js";
+
+export interface OpenRoom {
+  readonly room: Mailroom;
+  readonly problems: Problem[];
+}
+
+/** In memory unless it is told where. */
+export async function openRoom(options: MailroomOptions): Promise<OpenRoom> {
+  const problems: Problem[] = [];
+  const room = await Mailroom.open({
+    data: false,
+    onProblem: (problem) => problems.push(problem),
+    ...options,
+  });
+  onTestFinished(async () => {
+    await room.close({ grace: 0 }).catch(() => {});
+  });
+  return { room, problems };
+}
+
+export function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), "mailroom-test-"));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+/** What a process that is killed now leaves in its data directory, as a directory of its own. */
+export function leftByKill(directory: string): string {
+  const left = folder();
+  for (const name of ["mailroom.db", "mailroom.db-wal"]) {
+    if (existsSync(join(directory, name))) copyFileSync(join(directory, name), join(left, name));
+  }
+  return left;
+}
+
+/** A task's journal as it is in the store; the task itself is not touched. */
+export async function storedEntries(store: Store, key: string): Promise<Entry[]> {
+  const entries: Entry[] = [];
+  for (const { data } of await store.read(key)) entries.push(...JSON.parse(data));
+  return entries;
+}
+
+/** Results of actions that nobody knows any more. */
+export function unknownResults(entries: readonly Entry[]): Entry[] {
+  return entries.filter((entry) => entry.t === "action_finished" && entry.unknown === true);
+}

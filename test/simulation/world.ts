@@ -1,0 +1,188 @@
+/**
+ * The simulated world: it owns time and every wait. Whatever is to happen later is an event; the seed chooses among
+ * those that are due, and when none is, time jumps to the next one.
+ */
+import type { Clock, Loop } from "../../src/journal/ports.js";
+import { type Random, seededRandom } from "../kit/seeded.js";
+import { EPOCH } from "../kit/virtual-clock.js";
+
+/** One process, from its start to its death. What belongs to a dead one never happens. */
+export class Life {
+  alive = true;
+  /** It was closed in good order; in a program that goes on it may still be there. */
+  closed = false;
+  /** Nothing could be written for longer than a moment. */
+  degraded = false;
+  /** How far its wall clock is off. */
+  clockOffset = 0;
+  readonly number: number;
+
+  constructor(number: number) {
+    this.number = number;
+  }
+}
+
+/** Something happened that must never happen. */
+export class Violation extends Error {
+  override readonly name = "Violation";
+}
+
+interface Event {
+  readonly at: number;
+  /** None: it belongs to the world, and happens whoever is alive. */
+  readonly life: Life | undefined;
+  run: (() => void) | undefined;
+}
+
+export class World {
+  readonly seed: number;
+  /** Milliseconds since the world began. */
+  now = 0;
+  steps = 0;
+  /** From now on everybody works towards the end, and nothing goes wrong any more. */
+  hurried = false;
+  readonly #order: Random;
+  readonly #lines: string[] | undefined;
+  #events: Event[] = [];
+  #ids = 0;
+  #words = 0;
+  #violation: Violation | undefined;
+
+  constructor(seed: number, options: { readonly trace: boolean }) {
+    this.seed = seed;
+    this.#order = this.stream("order");
+    this.#lines = options.trace ? [] : undefined;
+  }
+
+  /** Independent choices for each purpose, so that taking one thing out of a plan changes little else. */
+  stream(purpose: string): Random {
+    let mixed = this.seed >>> 0;
+    for (let at = 0; at < purpose.length; at++) mixed = Math.imul(mixed ^ purpose.charCodeAt(at), 0x01000193);
+    return seededRandom(mixed);
+  }
+
+  /** Something to say that nobody has said before. */
+  word(): string {
+    return `${++this.#words}`;
+  }
+
+  /** Ids in the form of UUIDs that count. */
+  id(version: 4 | 7): string {
+    const count = (++this.#ids).toString(16).padStart(12, "0");
+    return `00000000-0000-${version}000-8000-${count}`;
+  }
+
+  get timestamp(): string {
+    return new Date(EPOCH + this.now).toISOString();
+  }
+
+  later(ms: number, run: () => void, life?: Life): () => void {
+    const event: Event = { at: this.now + ms, life, run };
+    this.#events.push(event);
+    return () => {
+      event.run = undefined;
+    };
+  }
+
+  clockOf(life: Life): Clock {
+    return {
+      now: () => EPOCH + Math.floor(this.now) + life.clockOffset,
+      after: (ms, callback) => this.later(Math.max(0, ms), callback, life),
+    };
+  }
+
+  loopOf(life: Life): Loop {
+    return {
+      soon: (callback) => {
+        this.later(0, callback, life);
+      },
+      micro: (callback) => queueMicrotask(() => life.alive && this.#guarded(callback)),
+    };
+  }
+
+  /** Noted instead of thrown: the code under test catches what is thrown into it. The first one counts. */
+  violate(what: string): void {
+    if (this.#violation !== undefined) return;
+    this.#violation = new Violation(what);
+    this.note("VIOLATION", what);
+  }
+
+  get violation(): Violation | undefined {
+    return this.#violation;
+  }
+
+  note(what: string, ...details: readonly (string | number)[]): void {
+    this.#lines?.push(`${String(Math.floor(this.now)).padStart(5)} ${what} ${details.join(" ")}`.trimEnd());
+  }
+
+  get tracing(): boolean {
+    return this.#lines !== undefined;
+  }
+
+  get trace(): readonly string[] {
+    return this.#lines ?? [];
+  }
+
+  /** Lets one thing happen, and everything that follows from it at once. False if nothing is left to happen. */
+  async step(): Promise<boolean> {
+    const event = this.#next();
+    if (event === undefined) return false;
+    const { run } = event;
+    event.run = undefined;
+    this.steps++;
+    if (run !== undefined) this.#guarded(run);
+    await settled();
+    if (this.#violation !== undefined) throw this.#violation;
+    return true;
+  }
+
+  get isIdle(): boolean {
+    return !this.#events.some(isPending);
+  }
+
+  #next(): Event | undefined {
+    let due: Event[] = [];
+    let earliest = Number.POSITIVE_INFINITY;
+    let kept = 0;
+    for (const event of this.#events) {
+      if (!isPending(event)) continue;
+      this.#events[kept++] = event;
+      if (event.at > earliest && event.at > this.now) continue;
+      if (event.at <= this.now) {
+        if (earliest > this.now) due = [];
+        earliest = this.now;
+        due.push(event);
+      } else if (event.at < earliest) {
+        earliest = event.at;
+        due = [event];
+      } else {
+        due.push(event);
+      }
+    }
+    this.#events.length = kept;
+    const chosen = due[this.#order.int(due.length)];
+    if (chosen !== undefined && chosen.at > this.now) this.now = chosen.at;
+    return chosen;
+  }
+
+  #guarded(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.violate(`uncaught: ${describe(error)}`);
+    }
+  }
+}
+
+function isPending(event: Event): boolean {
+  return event.run !== undefined && event.life?.alive !== false;
+}
+
+export function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+/** Promises that can go on have gone on: nothing here waits for anything but the world. */
+export function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
