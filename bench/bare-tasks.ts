@@ -8,18 +8,18 @@ import { createServer, type IncomingMessage } from "node:http";
 import { parseArgs } from "node:util";
 import type { TaskPut } from "../src/engine/ports.js";
 import { systemIds } from "../src/library/clock.js";
-import { openSqliteStore } from "../src/store/index.js";
+import { openStore } from "../src/store/index.js";
 
 /** Characters that each of the four appends of the three-hop task has in the journal, about. */
 const SIZE = 800;
-const DATA = JSON.stringify("x".repeat(SIZE));
+const DATA = JSON.stringify(["x".repeat(SIZE)]);
 
 const { values } = parseArgs({
   allowPositionals: true,
   strict: false,
   options: { data: { type: "string" }, token: { type: "string" } },
 });
-const store = await openSqliteStore({ directory: String(values.data) });
+const store = await openStore({ directory: String(values.data) });
 const expected = hashOf(`Bearer ${String(values.token)}`);
 
 function hashOf(text: string): Buffer {

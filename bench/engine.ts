@@ -1,303 +1,275 @@
-/** The engine: messages, tasks, latency, start-up, recovery, memory, and what a large store costs. */
-import { spawnSync } from "node:child_process";
+/**
+ * The library: messages, tasks, latency, what they cost, what a large store costs, start, recovery and memory.
+ *
+ *   npm run bench [-- --against <folder>] [--quick] [--rounds 5] [--only one,many,…] [--durability fast] [--profile <folder>]
+ *
+ * Every figure is the median of several rounds. Each round is a fresh process with a fresh data directory, and what is
+ * compared takes turns, because a shared machine changes its speed from minute to minute. Compare within a run only.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import type { AgentAnswer, AgentFunction } from "../src/engine/agent.js";
-import type { SwarmDefinition } from "../src/engine/definition.js";
-import { type Durability, defineSwarm, Mailroom, type MailroomOptions } from "../src/index.js";
-import { groupCommits, openForgetfulStore, seconds, singleCommits } from "./commits.js";
-import { percentile, Report } from "./report.js";
+import { parseArgs } from "node:util";
+import { type Build, buildIn } from "./builds.js";
+import { besideOf, type Goal, ofRounds, Report } from "./report.js";
+import { inTurns, measured, progress } from "./rounds.js";
+import { type Figures, MANY, POSTS, type WorkloadName } from "./workloads.js";
 
-const report = new Report("engine");
-const QUICK = process.argv.includes("--quick");
-const LIMITS = { turns: 1024, turnsPerInstance: 1024 } as const;
+const HELP = `npm run bench -- [options]
 
-let calls = 0;
-const call = (name: string, args: Record<string, unknown>): AgentAnswer => ({
-  calls: [{ id: `c${++calls}`, name, args }],
+  --against <folder>   compare with another build of Mailroom: a folder with its own dist/index.js
+  --quick              small amounts and two rounds: shows that everything runs, not how fast
+  --rounds <n>         default 5
+  --only <names>       some of: one, many, tasks, lone, posts, messages, stored, start, recovery, memory
+  --durability <how>   fsync (default) or fast
+  --profile <folder>   write a CPU profile of every process of this build
+  --help
+`;
+
+const { values: flags } = parseArgs({
+  options: {
+    against: { type: "string" },
+    quick: { type: "boolean", default: false },
+    rounds: { type: "string" },
+    only: { type: "string" },
+    durability: { type: "string", default: "fsync" },
+    profile: { type: "string" },
+    help: { type: "boolean", default: false },
+  },
 });
+const QUICK = flags.quick;
+const ROUNDS = Number(flags.rounds ?? (QUICK ? 2 : 5));
+const DURABILITY = flags.durability === "fast" ? "fast" : "fsync";
+const WHERE = { store: "sqlite", durability: DURABILITY } as const;
+const HERE = "this build";
+const OTHER = "the other";
 
-function agent(name: string, commTargets: string[], canCompleteTasks: boolean, run: AgentFunction) {
-  return {
+interface Figure {
+  readonly key: string;
+  readonly what: string;
+  readonly unit: string;
+  readonly goal?: Goal;
+}
+
+interface Part {
+  readonly name: string;
+  readonly workload: WorkloadName;
+  readonly figures: readonly Figure[];
+  /** Takes too long to be repeated, or too long in versions that this is to be compared with. */
+  readonly rounds?: number;
+  readonly alone?: true;
+}
+
+const costs = (what: string, one: string): readonly Figure[] => [
+  { key: "cpu", what: `${what}: CPU of one ${one}`, unit: "µs" },
+  { key: "written", what: `${what}: written for one ${one}`, unit: "bytes" },
+];
+
+const posted = (count: number): string => `${count.toLocaleString("en")} messages posted to one task`;
+
+const PARTS: readonly Part[] = [
+  {
+    name: "one",
+    workload: "oneTask",
+    figures: [
+      { key: "rate", what: "messages, ping-pong in 1 task", unit: "/s" },
+      ...costs("messages, ping-pong in 1 task", "message"),
+      { key: "single", what: "single-row commits, one after the other", unit: "/s" },
+      { key: "share", what: "messages in 1 task : single-row commits", unit: "times", goal: { atLeast: 4 } },
+    ],
+  },
+  {
+    name: "many",
+    workload: "manyTasks",
+    figures: [
+      { key: "rate", what: "messages, ping-pong over 256 tasks", unit: "/s" },
+      ...costs("messages, ping-pong over 256 tasks", "message"),
+    ],
+  },
+  {
+    name: "tasks",
+    workload: "threeHopTasks",
+    figures: [
+      { key: "rate", what: `three-hop tasks, ${MANY} at once, ${MANY} users`, unit: "tasks/s" },
+      { key: "p50", what: `three-hop tasks, ${MANY} at once: post to answer, p50`, unit: "ms" },
+      { key: "p99", what: `three-hop tasks, ${MANY} at once: post to answer, p99`, unit: "ms" },
+      ...costs(`three-hop tasks, ${MANY} at once`, "task"),
+    ],
+  },
+  {
+    name: "lone",
+    workload: "loneTask",
+    figures: [{ key: "p50", what: "three-hop tasks, 1 at once: post to answer, p50", unit: "ms" }],
+  },
+  {
+    name: "start",
+    workload: "start",
+    figures: [
+      { key: "milliseconds", what: "process start to first answer", unit: "ms" },
+      { key: "cpu", what: "process start to first answer: CPU", unit: "ms" },
+    ],
+  },
+  {
+    name: "recovery",
+    workload: "recovery",
+    figures: [
+      { key: "opened", what: `recovery of ${QUICK ? "1,000" : "10,000"} unfinished tasks: open`, unit: "ms" },
+      {
+        key: "ended",
+        what: `recovery of ${QUICK ? "1,000" : "10,000"} unfinished tasks: all ended`,
+        unit: "ms",
+      },
+    ],
+  },
+  {
+    name: "posts",
+    workload: "posts",
+    // Versions that take more than linear time take minutes.
+    alone: true,
+    figures: POSTS.flatMap((count) => [
+      { key: `time${count}`, what: `${posted(count)}: time of one`, unit: "µs" },
+      { key: `cpu${count}`, what: `${posted(count)}: CPU of one`, unit: "µs" },
+    ]),
+  },
+  {
+    name: "memory",
+    workload: "memory",
+    rounds: 1,
+    figures: (QUICK ? [1_000, 10_000] : [10_000, 100_000]).map((count) => ({
+      key: `after${count}`,
+      what: `resident memory after ${count.toLocaleString("en")} completed tasks`,
+      unit: "MB",
+    })),
+  },
+];
+
+const NO_FIGURES: readonly Figures[] = [];
+const values = (figures: readonly Figures[], key: string): number[] =>
+  figures.map((of) => of[key] ?? Number.NaN);
+
+async function comparePart(report: Report, part: Part, here: Build, other: Build | undefined): Promise<void> {
+  const contender = (name: string, { folder }: Build, profile?: string) => ({
     name,
-    commTargets,
-    canCompleteTasks,
-    enableEntrypoint: canCompleteTasks,
-    enableInterswarm: false,
-    toolFormat: "responses" as const,
-    actions: [],
-    excludeTools: [],
-    mind: { kind: "local" as const, run },
-  };
+    measure: () =>
+      measured({ folder, workload: part.workload, durability: DURABILITY, quick: QUICK }, profile),
+  });
+  const contenders = [contender(HERE, here, flags.profile)];
+  if (other !== undefined && part.alone === undefined) contenders.push(contender(OTHER, other));
+  const results = await inTurns(part.name, Math.min(part.rounds ?? ROUNDS, ROUNDS), contenders);
+  const ours = results.get(HERE) ?? NO_FIGURES;
+  const theirs = results.get(OTHER);
+  for (const { key, goal, ...figure } of part.figures) {
+    report.add({
+      ...WHERE,
+      ...figure,
+      ...ofRounds(values(ours, key)),
+      ...(goal !== undefined && { goal }),
+      ...(theirs !== undefined && { beside: besideOf(OTHER, values(ours, key), values(theirs, key)) }),
+    });
+  }
+  if (part.name === "posts") addGrowth(report, ours);
 }
 
-/** Two agents that count, each hop a message; the body is the number, so that no two messages are alike. */
-function pingPong(hops: number): SwarmDefinition {
-  const player =
-    (other: string, tool: string): AgentFunction =>
-    ({ messages: [{ message }] }) => {
-      const count = Number(message.body);
-      if (tool === "send_request" && count >= hops)
-        return call("task_complete", { finish_message: message.body });
-      return call(tool, { target: other, subject: "count", body: String(count + 1) });
-    };
-  return defineSwarm({
-    name: "pingpong",
-    agents: [
-      agent("ping", ["pong"], true, player("pong", "send_request")),
-      agent("pong", ["ping"], false, player("ping", "send_response")),
-    ],
+/** Linear time is the same time for each; that of the processor depends less on what else the machine does. */
+function addGrowth(report: Report, figures: readonly Figures[]): void {
+  const [few, , many] = POSTS;
+  const growth = values(figures, `cpu${many}`).map(
+    (value, n) => value / (values(figures, `cpu${few}`)[n] ?? 0),
+  );
+  report.add({
+    ...WHERE,
+    what: `CPU of one, ${many.toLocaleString("en")} posted : ${few.toLocaleString("en")} posted`,
+    ...ofRounds(growth),
+    unit: "times",
+    goal: { atMost: 1.5 },
   });
 }
 
-/** supervisor → weather → supervisor → complete. */
-function threeHops(): SwarmDefinition {
-  return defineSwarm({
-    name: "threehops",
-    agents: [
-      agent("supervisor", ["weather"], true, ({ messages: [{ msg_type, message }] }) =>
-        msg_type === "response"
-          ? call("task_complete", { finish_message: message.body })
-          : call("send_request", { target: "weather", subject: "Forecast", body: message.body }),
-      ),
-      agent("weather", ["supervisor"], false, () =>
-        call("send_response", { target: "supervisor", subject: "Re: Forecast", body: "sunny, 21 °C" }),
-      ),
-    ],
-  });
+interface Stored {
+  readonly what: string;
+  readonly things: string;
+  readonly fill: WorkloadName;
+  readonly workload: WorkloadName;
+  readonly unit: string;
+  readonly large: number;
 }
 
-async function withMailroom<T>(
-  swarm: SwarmDefinition,
-  durability: Durability,
-  use: (mailroom: Mailroom) => Promise<T>,
-  limits: MailroomOptions["limits"] = LIMITS,
-): Promise<T> {
+const STORED: Readonly<Record<string, Stored>> = {
+  messages: {
+    what: "messages over 256 tasks",
+    things: "messages",
+    fill: "storeMessages",
+    workload: "messagesOnTop",
+    unit: "/s",
+    large: QUICK ? 50_000 : 1_000_000,
+  },
+  stored: {
+    what: `three-hop tasks, ${MANY} at once`,
+    things: `tasks of ${MANY} users`,
+    fill: "storeTasks",
+    workload: "tasksOnTop",
+    unit: "tasks/s",
+    large: QUICK ? 20_000 : 100_000,
+  },
+};
+
+/** The large store is used again in each round: it grows by a few percent, and copying it would keep the disk busy. */
+async function compareStored(report: Report, name: string, { folder }: Build, kind: Stored): Promise<void> {
+  const { what, things, fill, workload, unit, large } = kind;
   const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
-  const mailroom = await Mailroom.open({ swarm, data: directory, durability, limits });
+  const common = { folder, durability: DURABILITY, quick: QUICK } as const;
   try {
-    return await use(mailroom);
+    const contenders = [];
+    for (const amount of [large, 1_000]) {
+      const stored = join(directory, String(amount));
+      progress(`${name}: storing ${amount.toLocaleString("en")} ${things}`);
+      await measured({ ...common, workload: fill, stored, amount });
+      const measure = () => measured({ ...common, workload, stored, amount }, flags.profile);
+      contenders.push({ name: `${amount.toLocaleString("en")} ${things} stored`, measure });
+    }
+    const results = await inTurns(name, ROUNDS, contenders);
+    const [manyName = "", fewName = ""] = results.keys();
+    const of = (name: string, key: string): number[] => values(results.get(name) ?? NO_FIGURES, key);
+    for (const { key, more, unit: measure } of [
+      { key: "rate", more: "", unit },
+      { key: "cpu", more: ": CPU of one", unit: "µs" },
+      { key: "written", more: ": written for one", unit: "bytes" },
+    ]) {
+      const beside = besideOf(fewName, of(manyName, key), of(fewName, key));
+      const many = ofRounds(of(manyName, key));
+      report.add({ ...WHERE, what: `${what}, ${manyName}${more}`, ...many, unit: measure, beside });
+    }
+    const { ratio: value, ratioRange: range } = besideOf(fewName, of(manyName, "rate"), of(fewName, "rate"));
+    report.add({
+      ...WHERE,
+      what: `${what}, many stored : few`,
+      value,
+      range,
+      unit: "times",
+      goal: { atLeast: 0.95 },
+    });
   } finally {
-    await mailroom.close();
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
-async function messagesPerSecond(tasks: number, hops: number, durability: Durability): Promise<number> {
-  return withMailroom(pingPong(hops), durability, (mailroom) => askAll(mailroom, tasks, hops));
-}
-
-async function askAll(mailroom: Mailroom, tasks: number, hops: number): Promise<number> {
-  const took = await seconds(() =>
-    Promise.all(Array.from({ length: tasks }, (_, n) => mailroom.user(`user-${n % 16}`).ask("0"))),
-  );
-  return (tasks * hops) / took;
-}
-
-/** The engine alone: the same messages with nothing written. */
-async function withoutStore(tasks: number, hops: number): Promise<number> {
-  const store = await openForgetfulStore();
-  const mailroom = await Mailroom.open({ swarm: pingPong(hops), store, limits: LIMITS });
-  try {
-    return await askAll(mailroom, tasks, hops);
-  } finally {
-    await mailroom.close();
-    await store.close();
+async function main(): Promise<void> {
+  const chosen = flags.only?.split(",");
+  const isChosen = (name: string): boolean => chosen === undefined || chosen.includes(name);
+  const here = buildIn(".");
+  const other = flags.against === undefined ? undefined : buildIn(flags.against);
+  const report = new Report("engine", {
+    rounds: ROUNDS,
+    quick: QUICK,
+    ...(other !== undefined && { other }),
+  });
+  if (other !== undefined) console.log(`${OTHER}: ${other.folder}, version ${other.version}`);
+  for (const part of PARTS) if (isChosen(part.name)) await comparePart(report, part, here, other);
+  for (const [name, kind] of Object.entries(STORED)) {
+    if (isChosen(name)) await compareStored(report, name, here, kind);
   }
+  report.write();
 }
 
-/** One thread does both, so the time of a message is that of the engine and that of the store together. */
-async function manyTasks(durability: Durability): Promise<void> {
-  const where = { store: "sqlite", durability };
-  const hops = QUICK ? 200 : 800;
-  for (const tasks of [64, 256]) {
-    const engine = await withoutStore(tasks, hops);
-    const store = await groupCommits(durability, tasks, hops);
-    const value = await messagesPerSecond(tasks, hops, durability);
-    const limit = 1 / (1 / engine + 1 / store);
-    const whole = (rate: number) => Math.round(rate).toLocaleString("en");
-    report.add({
-      ...where,
-      what: `messages, ping-pong over ${tasks} tasks`,
-      value,
-      unit: "/s",
-      note: `${Math.round((100 * value) / limit)} % of ${whole(limit)}: the engine alone ${whole(engine)}, the store alone ${whole(store)}`,
-    });
-  }
-}
-
-async function speed(): Promise<void> {
-  // What is measured is a process that has run for a while, not the compiler.
-  await messagesPerSecond(64, 200, "fast");
-  for (const durability of ["fsync", "fast"] as const) {
-    const where = { store: "sqlite", durability };
-    const hops = durability === "fsync" ? 2_000 : 10_000;
-    // Before and after, because a shared disk changes its mind.
-    const before = await singleCommits(durability, hops);
-    const alone = await messagesPerSecond(1, hops, durability);
-    const after = await singleCommits(durability, hops);
-    const bare = (before + after) / 2;
-    report.add({ ...where, what: "single-row commits, one after the other", value: bare, unit: "/s" });
-    const share = `${Math.round((100 * alone) / bare)} % of single-row commits`;
-    report.add({ ...where, what: "messages, ping-pong in 1 task", value: alone, unit: "/s", note: share });
-    await manyTasks(durability);
-    await taskSpeed(durability);
-  }
-}
-
-async function taskSpeed(durability: Durability): Promise<void> {
-  const where = { store: "sqlite", durability };
-  await withMailroom(threeHops(), durability, async (mailroom) => {
-    const count = QUICK ? 2_000 : 20_000;
-    for (const atOnce of [1, 64]) {
-      const total = atOnce === 1 ? count / 20 : count;
-      const latencies: number[] = [];
-      let left = total;
-      const worker = async (n: number) => {
-        const user = mailroom.user(`user-${n}`);
-        while (left-- > 0) {
-          const start = performance.now();
-          await user.ask("What is the weather in Tokyo?");
-          latencies.push(performance.now() - start);
-        }
-      };
-      const took = await seconds(() => Promise.all(Array.from({ length: atOnce }, (_, n) => worker(n))));
-      latencies.sort((a, b) => a - b);
-      const what = `three-hop tasks, ${atOnce} at once`;
-      report.add({ ...where, what, value: latencies.length / took, unit: "tasks/s" });
-      report.add({
-        ...where,
-        what: `${what}: post to answer, p50`,
-        value: percentile(latencies, 0.5),
-        unit: "ms",
-      });
-      report.add({
-        ...where,
-        what: `${what}: post to answer, p99`,
-        value: percentile(latencies, 0.99),
-        unit: "ms",
-      });
-    }
-  });
-}
-
-/** A process that imports the library, opens an empty mailroom and answers one task. */
-function startUp(): void {
-  const script = fileURLToPath(new URL("./start-up.js", import.meta.url));
-  const times = Array.from({ length: 7 }, () => {
-    const start = performance.now();
-    const { status, stderr } = spawnSync(process.execPath, [script], { encoding: "utf8" });
-    if (status !== 0) throw new Error(stderr);
-    return performance.now() - start;
-  }).sort((a, b) => a - b);
-  const where = { store: "sqlite", durability: "fsync" };
-  report.add({
-    ...where,
-    what: "process start to first answer, median",
-    value: percentile(times, 0.5),
-    unit: "ms",
-  });
-}
-
-async function recovery(): Promise<void> {
-  const count = QUICK ? 1_000 : 10_000;
-  const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
-  const never: AgentFunction = () => new Promise(() => {});
-  const stuck = defineSwarm({ name: "threehops", agents: [agent("supervisor", [], true, never)] });
-  const first = await Mailroom.open({ swarm: stuck, data: directory });
-  for (let done = 0; done < count; done += 500) {
-    await Promise.all(Array.from({ length: 500 }, () => first.user("ann").post("What is the weather?")));
-  }
-  await first.close({ grace: 0 });
-  const done = defineSwarm({
-    name: "threehops",
-    agents: [agent("supervisor", [], true, () => call("task_complete", { finish_message: "done" }))],
-  });
-  let mailroom: Mailroom | undefined;
-  const opened = await seconds(async () => {
-    mailroom = await Mailroom.open({ swarm: done, data: directory, limits: LIMITS });
-  });
-  const where = { store: "sqlite", durability: "fsync" };
-  report.add({
-    ...where,
-    what: `recovery of ${count.toLocaleString("en")} unfinished tasks`,
-    value: opened * 1000,
-    unit: "ms",
-  });
-  await mailroom?.close();
-  rmSync(directory, { recursive: true, force: true });
-}
-
-/** With the limits that everybody has, under which tasks wait for each other, and before anything else has been run. */
-async function memory(): Promise<void> {
-  const where = { store: "sqlite", durability: "fast" };
-  const rss = () => {
-    globalThis.gc?.();
-    return process.memoryUsage().rss / 2 ** 20;
-  };
-  const use = async (mailroom: Mailroom): Promise<void> => {
-    let done = 0;
-    for (const goal of QUICK ? [0, 1_000, 10_000] : [0, 10_000, 100_000]) {
-      while (done < goal) {
-        const batch = Math.min(500, goal - done);
-        await Promise.all(
-          Array.from({ length: batch }, (_, n) => mailroom.user(`user-${n}`).ask("weather?")),
-        );
-        done += batch;
-      }
-      const what = `resident memory after ${goal.toLocaleString("en")} completed tasks`;
-      const note = `${mailroom.runtime.figures.liveTasks} in memory`;
-      report.add({ ...where, what, value: rss(), unit: "MB", note });
-    }
-  };
-  await withMailroom(threeHops(), "fast", use, {});
-}
-
-/** Runs tasks of 100 messages until there are so many more. */
-async function runMessages(mailroom: Mailroom, messages: number): Promise<void> {
-  const tasks = Math.ceil(messages / 100);
-  for (let n = 0; n < tasks; n += 256) {
-    const batch = Math.min(256, tasks - n);
-    await Promise.all(Array.from({ length: batch }, (_, k) => mailroom.user(`user-${k}`).ask("0")));
-  }
-}
-
-/** A small and a large store, measured in turns, because a shared disk changes its speed from minute to minute. */
-async function largeStore(): Promise<void> {
-  const large = QUICK ? 50_000 : 1_000_000;
-  const sample = 25_600;
-  const rates: { small: number[]; large: number[] } = { small: [], large: [] };
-  await withMailroom(pingPong(100), "fsync", async (big) => {
-    await runMessages(big, large);
-    for (let round = 0; round < 5; round++) {
-      await withMailroom(pingPong(100), "fsync", async (small) => {
-        await runMessages(small, 1_000);
-        rates.small.push(sample / (await seconds(() => runMessages(small, sample))));
-      });
-      rates.large.push(sample / (await seconds(() => runMessages(big, sample))));
-    }
-  });
-  const median = (all: number[]) =>
-    percentile(
-      all.sort((a, b) => a - b),
-      0.5,
-    );
-  const [few, many] = [median(rates.small), median(rates.large)];
-  const where = { store: "sqlite", durability: "fsync", unit: "/s" };
-  report.add({ ...where, what: "messages over 256 tasks, 1,000 stored before", value: few });
-  report.add({
-    ...where,
-    what: `messages over 256 tasks, ${large.toLocaleString("en")} stored before`,
-    value: many,
-    note: `${Math.round((100 * many) / few)} % of that with few`,
-  });
-}
-
-await memory();
-await speed();
-startUp();
-await recovery();
-await largeStore();
-report.write();
+if (flags.help) console.log(HELP);
+else await main();

@@ -19,7 +19,7 @@ import { parseArgs } from "node:util";
 import { Tokens } from "../src/auth/index.js";
 import { MailClient } from "../src/client/index.js";
 import { systemClock } from "../src/library/clock.js";
-import { openSqliteStore } from "../src/store/index.js";
+import { openStore } from "../src/store/index.js";
 import { singleCommits } from "./commits.js";
 import { writeSwarmFile } from "./federation-swarms.js";
 import { type Measured, measure } from "./http-load.js";
@@ -44,7 +44,7 @@ const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
 
 /** Real tokens, made as `mailroom token create` makes them when no server runs. */
 async function makeTokens(swarm: string, peer: string) {
-  const store = await openSqliteStore({ directory: join(directory, swarm) });
+  const store = await openStore({ directory: join(directory, swarm) });
   const tokens = new Tokens({ store, clock: systemClock });
   const make = async (role: "admin" | "agent" | "user", id: string) =>
     (await tokens.create({ role, id })).token;
@@ -185,7 +185,7 @@ try {
     authToken: reference("SWARM_AUTH_TOKEN_ALPHA"),
   });
 
-  const commits = await singleCommits("fsync", 2_000);
+  const commits = await singleCommits(openStore, "fsync", 2_000);
   report.add({ ...WHERE, what: "single-row commits, one after the other", value: commits, unit: "/s" });
   for (const connections of CONNECTIONS) {
     const { perSecond, latencies } = await roundTrips(alpha.url, atAlpha.users, connections);

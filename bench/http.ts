@@ -1,205 +1,233 @@
 /**
  * The server: `mailroom server` as its own process, on the durable store, with tokens; load from this process.
  *
- *   npm run bench:http [-- --quick] [-- --profile DIR]
+ *   npm run bench:http [-- --against <folder>] [--quick] [--rounds 5] [--profile <folder>]
  *
- * A shared machine changes its speed from minute to minute. So every rate has beside it, from a moment before and on
- * fresh stores of the same kind, that of the library without HTTP and that of HTTP with the same commits and nothing in
- * between (bare-tasks.ts), and the processor time that one task or request cost. All of them change with what else the
- * machine does, the processor time too: compare within a line, and not between runs.
+ * A shared machine changes its speed from minute to minute. So the server takes turns with the library without HTTP, and
+ * with HTTP and the same commits and nothing in between (bare-tasks.ts), each in a fresh process on a fresh store of the
+ * same kind. Compare within a line, and not between runs.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Tokens } from "../src/auth/index.js";
-import { loadSwarm, Mailroom } from "../src/index.js";
 import { systemClock } from "../src/library/clock.js";
-import { openSqliteStore } from "../src/store/index.js";
-import { seconds, singleCommits } from "./commits.js";
-import { type Expected, type Load, type LoadRequest, type Measured, measure } from "./http-load.js";
-import { percentile, Report } from "./report.js";
+import { openStore } from "../src/store/index.js";
+import { type Build, buildIn } from "./builds.js";
+import { singleCommits } from "./commits.js";
+import { type Expected, type Load, type LoadRequest, measure } from "./http-load.js";
+import { besideOf, ofRounds, percentile, Report } from "./report.js";
+import { type Contender, inTurns, measured, progress } from "./rounds.js";
 import { type ServerProcess, startServerProcess } from "./server-process.js";
-import { QUESTION, writeSwarmFile } from "./three-hops.js";
+import { QUESTION } from "./swarms.js";
+import { writeSwarmFile } from "./three-hops.js";
+import type { Figures } from "./workloads.js";
+
+const HELP = `npm run bench:http -- [options]
+
+  --against <folder>   compare the start with that of another build: a folder with its own bin/mailroom.js and dist
+  --quick              short loads and two rounds: shows that everything runs, not how fast
+  --rounds <n>         default 5
+  --profile <folder>   write a CPU profile of every server
+  --help
+`;
 
 const { values: flags } = parseArgs({
-  options: { quick: { type: "boolean", default: false }, profile: { type: "string" } },
+  options: {
+    against: { type: "string" },
+    quick: { type: "boolean", default: false },
+    rounds: { type: "string" },
+    profile: { type: "string" },
+    help: { type: "boolean", default: false },
+  },
 });
 const WHERE = { store: "sqlite", durability: "fsync" } as const;
+const ROUNDS = Number(flags.rounds ?? (flags.quick ? 2 : 5));
 const WARM_UP = flags.quick ? 500 : 2_000;
-const DURATION = flags.quick ? 1_500 : 6_000;
-const CONNECTIONS = [1, 16, 64, 256] as const;
-const MANY = 256;
+/** Of each connection, at least: on a slow machine the compiler needs longer until it has seen enough. */
+const WARM_UP_REQUESTS = flags.quick ? 10 : 125;
+const DURATION = flags.quick ? 1_500 : 5_000;
+/** How many connections the goals speak of, and as many users. */
+const GOAL = 64;
+const CONNECTIONS = [1, 16, 256] as const;
+const USERS = 256;
 
 const COMPLETED: Expected = { status: 200, contains: '"completed"' };
-
-const report = new Report("http");
-const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
+const SERVER = "the server";
+const LIBRARY = "the library";
+const BARE = "the bare server";
 
 /** Real tokens, made as `mailroom token create` makes them when no server runs. */
-async function makeTokens(data: string): Promise<{ admin: string; users: string[] }> {
-  const store = await openSqliteStore({ directory: data });
+async function makeTokens(data: string): Promise<string[]> {
+  const store = await openStore({ directory: data });
   const tokens = new Tokens({ store, clock: systemClock });
-  const admin = (await tokens.create({ role: "admin", id: "root" })).token;
   const users: string[] = [];
-  for (let n = 0; n < MANY; n++) {
+  for (let n = 0; n < USERS; n++) {
     users.push((await tokens.create({ role: "user", id: `user-${n}` })).token);
   }
   await tokens.close();
   await store.close();
-  return { admin, users };
+  return users;
 }
 
-interface Server extends ServerProcess {
-  /** Microseconds of processor time so far, all threads together. */
-  cpu(): Promise<number>;
+/** Microseconds of processor time so far, all threads together; NaN where the system does not say. */
+function cpuOf({ pid }: ServerProcess): number {
+  const file = `/proc/${pid}/stat`;
+  if (!existsSync(file)) return Number.NaN;
+  // The name of the program stands in brackets and may hold spaces; user and system time are the 12th and 13th behind it.
+  const fields = readFileSync(file, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+  const ticks = Number(fields[11]) + Number(fields[12]);
+  return ticks * 10_000;
 }
 
-async function startServer(swarm: string, data: string, admin: string): Promise<Server> {
-  const running = await startServerProcess({
+type Case = Pick<Load, "connections" | "request" | "expected">;
+
+async function underLoad(server: ServerProcess, load: Case): Promise<Figures> {
+  const run = (duration: number) => measure({ ...load, url: server.url, warmUp: 0, duration });
+  for (let asked = 0; asked < WARM_UP_REQUESTS * load.connections; ) asked += (await run(WARM_UP)).count;
+  const before = cpuOf(server);
+  const { perSecond, count, latencies } = await run(DURATION);
+  return {
+    rate: perSecond,
+    cpu: (cpuOf(server) - before) / count,
+    p50: percentile(latencies, 0.5),
+    p99: percentile(latencies, 0.99),
+  };
+}
+
+/** Everything that the measurements share. */
+interface Ground {
+  readonly build: Build;
+  readonly directory: string;
+  readonly swarm: string;
+  /** A data directory with the tokens; never used itself. */
+  readonly template: string;
+  readonly tokens: readonly string[];
+}
+
+async function layGround(directory: string, build: Build): Promise<Ground> {
+  const template = join(directory, "template");
+  return {
+    build,
+    directory,
+    swarm: writeSwarmFile(directory, build),
+    template,
+    tokens: await makeTokens(template),
+  };
+}
+
+/** A server on a data directory of its own, for as long as it is used. */
+async function withServer<T>(
+  {
+    build,
+    directory,
+    swarm,
+    template,
+  }: Pick<Ground, "build" | "directory" | "swarm"> & { template?: string },
+  use: (server: ServerProcess) => Promise<T>,
+): Promise<T> {
+  const data = mkdtempSync(join(directory, "data-"));
+  if (template !== undefined) cpSync(template, data, { recursive: true });
+  const server = await startServerProcess({
+    program: join(build.folder, "bin", "mailroom.js"),
     words: ["--swarm", swarm, "--data", data],
     directory,
     // The rejected token is to be the cost of a rejection, not that of being told to come back later.
     env: { MAILROOM_LIMITS_FAILED_AUTH_PER_MINUTE: "1000000000" },
     flags: flags.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${flags.profile}`],
   });
+  try {
+    return await use(server);
+  } finally {
+    await server.stop();
+    rmSync(data, { recursive: true, force: true });
+  }
+}
+
+function serverTasks(ground: Ground, connections: number, users: number): Contender<Figures> {
+  const request = (n: number): LoadRequest => ({
+    method: "POST",
+    path: "/message",
+    token: ground.tokens[n % users] ?? "",
+    body: { body: QUESTION },
+  });
+  const load = { connections, request, expected: COMPLETED };
+  return { name: SERVER, measure: () => withServer(ground, (server) => underLoad(server, load)) };
+}
+
+/** Durable three-hop tasks with nothing between HTTP and the store. */
+function bareTasks({ directory }: Ground, connections: number): Contender<Figures> {
+  const token = "a-token-of-the-benchmark";
+  const request: LoadRequest = { method: "POST", path: "/message", token, body: { body: QUESTION } };
   return {
-    ...running,
-    cpu: async () => {
-      const answer = await fetch(new URL("/metrics", running.url), {
-        headers: { authorization: `Bearer ${admin}` },
-      });
-      const used = /^process_cpu_seconds_total (\S+)/m.exec(await answer.text())?.[1];
-      return Number(used) * 1e6;
+    name: BARE,
+    measure: async () => {
+      const data = mkdtempSync(join(directory, "data-"));
+      const words = ["--data", data, "--token", token];
+      const bare = await startServerProcess({ words, directory, program: "./bare-tasks.js" });
+      try {
+        return await underLoad(bare, { connections, request: () => request, expected: COMPLETED });
+      } finally {
+        await bare.stop();
+        rmSync(data, { recursive: true, force: true });
+      }
     },
   };
 }
 
-interface Speed {
-  readonly perSecond: number;
-  /** Microseconds of processor time for one. */
-  readonly cpu: number;
+/** The same swarm, store and limits, and as many at once, without HTTP. */
+function libraryTasks({ build: { folder }, swarm: swarmFile }: Ground, atOnce: number): Contender<Figures> {
+  const request = { folder, workload: "swarmFileTasks", durability: "fsync", swarmFile } as const;
+  return { name: LIBRARY, measure: () => measured({ ...request, quick: flags.quick, amount: atOnce }) };
 }
 
-/** Three-hop tasks of the library in this process: the same swarm, store and limits, no HTTP. */
-async function libraryTasks(swarm: string, atOnce: number, users: number): Promise<Speed> {
-  const data = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
-  const { definition } = await loadSwarm(swarm);
-  const mailroom = await Mailroom.open({ swarm: definition, data });
-  const runFor = async (ms: number): Promise<number> => {
-    const end = performance.now() + ms;
-    let done = 0;
-    const worker = async (n: number): Promise<void> => {
-      const user = mailroom.user(`user-${n % users}`);
-      for (; performance.now() < end; done++) await user.ask(QUESTION);
-    };
-    await Promise.all(Array.from({ length: atOnce }, (_, n) => worker(n)));
-    return done;
+async function tasks(report: Report, ground: Ground, connections: number, users: number): Promise<void> {
+  const what = `three-hop tasks, ${connections} connections, ${users === 1 ? "one user" : `${users} users`}`;
+  const contenders = [
+    serverTasks(ground, connections, users),
+    bareTasks(ground, connections),
+    libraryTasks(ground, connections),
+  ];
+  const results = await inTurns(what, connections === GOAL ? ROUNDS : 1, contenders);
+  const of = (name: string, key: string): number[] =>
+    (results.get(name) ?? []).map((figures) => figures[key] ?? Number.NaN);
+  const add = (more: string, unit: string, key: string, other: string): void => {
+    const ours = of(SERVER, key);
+    const beside = besideOf(other, ours, of(other, key));
+    report.add({ ...WHERE, what: `${what}${more}`, ...ofRounds(ours), unit, beside });
   };
-  await runFor(WARM_UP);
-  const before = process.cpuUsage();
-  let done = 0;
-  const took = await seconds(async () => {
-    done = await runFor(DURATION / 2);
-  });
-  const { user, system } = process.cpuUsage(before);
-  await mailroom.close();
-  rmSync(data, { recursive: true, force: true });
-  return { perSecond: done / took, cpu: (user + system) / done };
-}
-
-type Case = Pick<Load, "connections" | "request" | "expected">;
-
-async function underLoad(server: Server, load: Case): Promise<Speed & Measured> {
-  const before = await server.cpu();
-  const measured = await measure({ ...load, url: server.url, warmUp: WARM_UP, duration: DURATION });
-  const cpu = ((await server.cpu()) - before) / measured.count;
-  return { ...measured, cpu };
-}
-
-async function tasks(server: Server, swarm: string, tokens: readonly string[]): Promise<void> {
-  for (const [who, users] of [
-    ["one user", 1],
-    ["many users", MANY],
+  add("", "tasks/s", "rate", BARE);
+  add(": p50", "ms", "p50", BARE);
+  add(": p99", "ms", "p99", BARE);
+  add(": CPU of one", "µs", "cpu", LIBRARY);
+  if (connections !== GOAL) return;
+  for (const [more, key, other, goal] of [
+    [`rate : ${BARE}'s`, "rate", BARE, { atLeast: 0.6 }],
+    [`p99 : ${BARE}'s`, "p99", BARE, { atMost: 3 }],
+    [`CPU : ${LIBRARY}'s`, "cpu", LIBRARY, { atMost: 1.5 }],
   ] as const) {
-    for (const connections of CONNECTIONS) {
-      const what = `three-hop tasks, ${connections} connections, ${who}`;
-      const library = await libraryTasks(swarm, connections, users);
-      const bare = await bareTasks(connections);
-      const { perSecond, latencies, cpu } = await underLoad(server, {
-        connections,
-        expected: COMPLETED,
-        request: (n) => ({
-          method: "POST",
-          path: "/message",
-          token: tokens[n % users] ?? "",
-          body: { body: QUESTION },
-        }),
-      });
-      const note = [
-        `${percent(perSecond, bare.perSecond)} of the bare ${whole(bare.perSecond)} (p99 ${percentile(bare.latencies, 0.99).toFixed(1)} ms)`,
-        `${percent(perSecond, library.perSecond)} of the library's ${whole(library.perSecond)}`,
-        `cpu ${whole(cpu)} µs, the library ${whole(library.cpu)}`,
-      ].join("; ");
-      report.add({ ...WHERE, what, value: perSecond, unit: "tasks/s", note });
-      for (const [name, share] of [
-        ["p50", 0.5],
-        ["p99", 0.99],
-      ] as const) {
-        report.add({ ...WHERE, what: `${what}: ${name}`, value: percentile(latencies, share), unit: "ms" });
-      }
-    }
+    const { ratio: value, ratioRange: range } = besideOf(other, of(SERVER, key), of(other, key));
+    report.add({ ...WHERE, what: `${what}, ${more}`, value, range, unit: "times", goal });
   }
 }
 
-/** Durable three-hop tasks per second with nothing between HTTP and the store. */
-async function bareTasks(connections: number): Promise<Measured> {
-  const data = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
-  const token = "a-token-of-the-benchmark";
-  const bare = await startServerProcess({
-    words: ["--data", data, "--token", token],
-    directory,
-    program: "./bare-tasks.js",
-  });
-  const request: LoadRequest = { method: "POST", path: "/message", token, body: { body: QUESTION } };
-  const measured = await measure({
-    url: bare.url,
-    connections,
-    request: () => request,
-    expected: COMPLETED,
-    warmUp: WARM_UP,
-    duration: DURATION / 2,
-  });
-  await bare.stop();
-  rmSync(data, { recursive: true, force: true });
-  return measured;
-}
-
 /** Requests per second of Fastify with nothing in it. */
-async function bareRequests(): Promise<number> {
+async function bareRequests({ directory }: Ground): Promise<number> {
   const bare = await startServerProcess({ words: [], directory, program: "./bare-server.js" });
-  const { perSecond } = await measure({
-    url: bare.url,
-    connections: 64,
-    request: () => ({ method: "GET", path: "/health" }),
-    expected: { status: 200, contains: "healthy" },
-    warmUp: WARM_UP,
-    duration: DURATION,
-  });
+  const request: LoadRequest = { method: "GET", path: "/health" };
+  const expected = { status: 200, contains: "healthy" };
+  const { rate = Number.NaN } = await underLoad(bare, { connections: 64, request: () => request, expected });
   await bare.stop();
-  return perSecond;
+  return rate;
 }
 
 /** What HTTP alone costs: nothing is stored. */
-async function floor(server: Server): Promise<void> {
-  const bare = await bareRequests();
-  report.add({
-    store: "none",
-    durability: "none",
-    what: "bare Fastify, GET, 64 connections",
-    value: bare,
-    unit: "req/s",
-  });
+async function floor(report: Report, ground: Ground): Promise<void> {
+  progress("requests that store nothing");
+  const what = "bare Fastify, GET, 64 connections";
+  const value = await bareRequests(ground);
+  report.add({ store: "none", durability: "none", what, value, unit: "req/s" });
   const cases: readonly { what: string; request: LoadRequest; expected: Expected }[] = [
     {
       what: "GET /health",
@@ -212,33 +240,79 @@ async function floor(server: Server): Promise<void> {
       expected: { status: 401, contains: "unauthenticated" },
     },
   ];
-  for (const { what, request, expected } of cases) {
-    const load = { connections: 64, request: () => request, expected };
-    const { perSecond, latencies, cpu } = await underLoad(server, load);
-    const note = `p99 ${percentile(latencies, 0.99).toFixed(2)} ms; cpu ${whole(cpu)} µs`;
-    report.add({ ...WHERE, what: `${what}, 64 connections`, value: perSecond, unit: "req/s", note });
+  await withServer(ground, async (server) => {
+    for (const { what, request, expected } of cases) {
+      const load = { connections: 64, request: () => request, expected };
+      const { rate = Number.NaN, p99 = Number.NaN, cpu = Number.NaN } = await underLoad(server, load);
+      const note = `p99 ${p99.toFixed(2)} ms; CPU ${Math.round(cpu)} µs`;
+      report.add({ ...WHERE, what: `${what}, 64 connections`, value: rate, unit: "req/s", note });
+    }
+  });
+}
+
+/** From the start of the process until it says that it is well; in an empty data directory. */
+async function start(report: Report, { build, directory }: Ground, other: Build | undefined): Promise<void> {
+  const contender = (name: string, of: Build): Contender<Figures> => ({
+    name,
+    measure: () => {
+      const place = mkdtempSync(join(directory, "start-"));
+      const begin = performance.now();
+      return withServer({ build: of, directory: place, swarm: writeSwarmFile(place, of) }, async (server) => {
+        const { ok } = await fetch(new URL("/health", server.url));
+        if (!ok) throw new Error("the server is not well");
+        return { milliseconds: performance.now() - begin, cpu: cpuOf(server) / 1_000 };
+      });
+    },
+  });
+  const [ours, theirs] = ["this build", "the other"];
+  const contenders = [contender(ours, build)];
+  if (other !== undefined) contenders.push(contender(theirs, other));
+  // Clocks of processes tick a hundred times a second, and a start is short.
+  const results = await inTurns("start", 2 * ROUNDS, contenders);
+  const of = (name: string, key: string): number[] =>
+    (results.get(name) ?? []).map((figures) => figures[key] ?? Number.NaN);
+  for (const [more, key] of [
+    ["", "milliseconds"],
+    [": CPU", "cpu"],
+  ] as const) {
+    report.add({
+      ...WHERE,
+      what: `process start to /health${more}`,
+      ...ofRounds(of(ours, key)),
+      unit: "ms",
+      ...(other !== undefined && { beside: besideOf(theirs, of(ours, key), of(theirs, key)) }),
+    });
   }
 }
 
-const whole = (value: number): string => Math.round(value).toLocaleString("en");
-const percent = (part: number, of: number): string => `${Math.round((100 * part) / of)} %`;
-
-async function calibrate(when: string): Promise<void> {
-  const value = await singleCommits("fsync", 2_000);
+async function calibrate(report: Report, when: string): Promise<void> {
+  const value = await singleCommits(openStore, "fsync", 2_000);
   report.add({ ...WHERE, what: `single-row commits, one after the other, ${when}`, value, unit: "/s" });
 }
 
-const swarm = writeSwarmFile(directory);
-const data = join(directory, "data");
-const tokens = await makeTokens(data);
-const server = await startServer(swarm, data, tokens.admin);
-try {
-  await calibrate("before");
-  await floor(server);
-  await tasks(server, swarm, tokens.users);
-  await calibrate("after");
-} finally {
-  await server.stop();
-  rmSync(directory, { recursive: true, force: true });
+async function main(): Promise<void> {
+  const other = flags.against === undefined ? undefined : buildIn(flags.against);
+  const report = new Report("http", {
+    rounds: ROUNDS,
+    quick: flags.quick,
+    ...(other !== undefined && { other }),
+  });
+  const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
+  try {
+    const ground = await layGround(directory, buildIn("."));
+    await calibrate(report, "before");
+    await start(report, ground, other);
+    await tasks(report, ground, GOAL, GOAL);
+    await tasks(report, ground, GOAL, 1);
+    if (!flags.quick)
+      for (const connections of CONNECTIONS) await tasks(report, ground, connections, connections);
+    await floor(report, ground);
+    await calibrate(report, "after");
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+  report.write();
 }
-report.write();
+
+if (flags.help) console.log(HELP);
+else await main();

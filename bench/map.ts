@@ -12,7 +12,7 @@ import { MAPServer } from "@multi-agent-protocol/sdk/server";
 import { WebSocket, WebSocketServer } from "ws";
 import { attachMap, MapServer } from "../src/conversations/index.js";
 import { systemClock, systemIds } from "../src/library/clock.js";
-import { openSqliteStore } from "../src/store/index.js";
+import { openStore } from "../src/store/index.js";
 import { Report } from "./report.js";
 
 // The SDK uses the global class, which Node 20 does not have.
@@ -36,7 +36,7 @@ interface Running {
 
 async function mailroom(durability: "fsync" | "fast"): Promise<Running> {
   const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
-  const store = await openSqliteStore({ directory, durability });
+  const store = await openStore({ directory, durability });
   const map = await MapServer.open({
     store,
     index: store.conversations,
@@ -144,7 +144,7 @@ interface Measured {
 /** What a single request can come to at best: a turn is answered when it is committed, so not before this is done. */
 async function bareCommits(durability: "fsync" | "fast"): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
-  const store = await openSqliteStore({ directory, durability });
+  const store = await openStore({ directory, durability });
   const data = JSON.stringify([{ t: "turn", at: 0, text: "x".repeat(500) }]);
   let expected = 0;
   const commitFor = async (milliseconds: number): Promise<number> => {

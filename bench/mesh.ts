@@ -21,7 +21,7 @@ import { isSignedBy, verifySignature } from "../src/mesh/signature.js";
 import { createMeshHandler } from "../src/mesh/wire/handler.js";
 import { listen } from "../src/mesh/wire/listener.js";
 import { createGuard, createHttpClient } from "../src/net/index.js";
-import { openSqliteStore } from "../src/store/index.js";
+import { openStore } from "../src/store/index.js";
 
 const { quick, seconds: asked } = parseArgs({
   options: { quick: { type: "boolean", default: false }, seconds: { type: "string", default: "3" } },
@@ -41,7 +41,7 @@ const http = createHttpClient({
   tls: { extraCaFile: tls.ca },
   connectionsPerOrigin: 64,
 });
-const store = await openSqliteStore({ directory });
+const store = await openStore({ directory });
 const node = await MeshNode.open({
   store,
   http,

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 
 export interface ServerProcess {
   readonly url: URL;
+  readonly pid: number;
   stop(): Promise<void>;
 }
 
@@ -17,7 +18,7 @@ export interface ServerProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** For Node itself. */
   readonly flags?: readonly string[];
-  /** Another server that says where it listens in the same words. Default: the `mailroom` command. */
+  /** Another server that says where it listens in the same words. Default: the `mailroom` command of the benchmark's build. */
   readonly program?: string;
 }
 
@@ -29,12 +30,21 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
   const child = spawn(process.execPath, [...flags, program, "server", "--json", "--port", "0", ...words], {
     cwd: directory,
     env: { ...process.env, ...env },
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  // What a server says when it stops is of no interest, unless it stops because something is wrong.
+  let complaints = "";
+  child.stderr.on("data", (chunk) => {
+    complaints += String(chunk);
+  });
+  child.once("exit", (code) => {
+    if (code !== 0) process.stderr.write(complaints);
   });
   const facts: unknown = JSON.parse(await firstLine(child));
   if (typeof facts !== "object" || facts === null || !("url" in facts)) throw new Error("no server");
   return {
     url: new URL(String(facts.url)),
+    pid: child.pid ?? 0,
     stop: async () => {
       const ended = new Promise((resolve) => child.once("exit", resolve));
       child.kill("SIGTERM");

@@ -13,7 +13,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import Database from "better-sqlite3";
 import type { Store } from "../src/engine/ports.js";
-import { type Durability, openSqliteStore } from "../src/store/index.js";
+import { type Durability, openStore } from "../src/store/index.js";
 
 const { values } = parseArgs({
   options: {
@@ -72,7 +72,7 @@ function bare(rowsPerTransaction: number): Rate {
 /** `writers` tasks that each append, wait for the commit, and append again. */
 async function throughStore(writers: number, perJournal = TASK): Promise<Rate> {
   const directory = mkdtempSync(join(values.directory, "mailroom-bench-"));
-  const store = await openSqliteStore({ directory, durability });
+  const store = await openStore({ directory, durability });
   try {
     const delay = monitorEventLoopDelay({ resolution: 1 });
     delay.enable();

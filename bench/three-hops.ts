@@ -1,11 +1,12 @@
-/** supervisor → weather → supervisor → complete, as a swarm file whose agents are functions of this module. */
+/** supervisor → weather → supervisor → complete, as a swarm file whose agents are functions of a module beside it. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { defineAgent } from "../src/index.js";
+import { pathToFileURL } from "node:url";
+import type { Build } from "./builds.js";
 
-export const QUESTION = "What is the weather in Tokyo?";
-const FORECAST = "sunny, 21 °C";
+/** In the words of a user's project; the library is that of the build which is measured. */
+const agents = (library: string): string => `
+import { defineAgent } from ${JSON.stringify(library)};
 
 export const supervisor = defineAgent({
   name: "supervisor",
@@ -21,15 +22,17 @@ export const supervisor = defineAgent({
 export const weather = defineAgent({
   name: "weather",
   commTargets: ["supervisor"],
-  run: (mail) => mail.reply(FORECAST),
+  run: (mail) => mail.reply("sunny, 21 °C"),
 });
+`;
 
-/** Writes the swarm file; returns its path. */
-export function writeSwarmFile(directory: string): string {
-  const here = fileURLToPath(import.meta.url);
+/** Writes the swarm file and its module; returns the path of the first. */
+export function writeSwarmFile(directory: string, { folder }: Build): string {
+  const module = join(directory, "agents.mjs");
+  writeFileSync(module, agents(pathToFileURL(join(folder, "dist", "index.js")).href));
   const agent = (name: string, to: string, more: object) => ({
     name,
-    factory: `module:${here}#${name}`,
+    factory: `module:${module}#${name}`,
     comm_targets: [to],
     ...more,
   });

@@ -70,6 +70,6 @@ export async function open({ directory, fsync }: Surroundings): Promise<Contende
   return {
     run: async (caller) => (await mailroom.user(`user-${caller}`).ask(QUESTION)).response,
     modelTime: () => modelTime,
-    close: () => mailroom.close(),
+    close: async () => void (await mailroom.close()),
   };
 }
