@@ -1,4 +1,4 @@
-/** Fastify with nothing of ours: the least that a request can cost in this run. Says where it listens, as ours does. */
+/** Fastify without Mailroom: the minimum cost of a request in this run. Prints its URL like Mailroom. */
 import { fastify } from "fastify";
 
 const app = fastify();

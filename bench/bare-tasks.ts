@@ -1,16 +1,16 @@
 /**
- * The least that a durable three-hop task over HTTP can cost: a request, four commits one after the other (opened, and
- * the three turns) with the rows and sizes of ours, an answer. No engine, no agents, no routes, no checks but that of
- * the token. Says where it listens, as ours does.
+ * The minimum cost of a durable three-hop task over HTTP: a request, four sequential commits (opened, and the three
+ * turns) with Mailroom's rows and sizes, and an answer. No engine, agents, routes or checks except the token's.
+ * Prints its URL like Mailroom.
  */
 import { createHash, randomUUID, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";
 import { parseArgs } from "node:util";
+import { systemIds } from "../src/base/node.js";
 import type { TaskPut } from "../src/engine/ports.js";
-import { systemIds } from "../src/library/clock.js";
 import { openStore } from "../src/store/index.js";
 
-/** Characters that each of the four appends of the three-hop task has in the journal, about. */
+/** Approximate characters of each of the four appends of the three-hop task. */
 const SIZE = 800;
 const DATA = JSON.stringify(["x".repeat(SIZE)]);
 

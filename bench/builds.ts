@@ -1,13 +1,13 @@
-/** Builds of Mailroom that are measured: the one of this folder, and another one beside it. */
+/** The measured builds of Mailroom: the one in this folder, and another for comparison. */
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** The public library. Only this is used of a build, so that the same script measures any version. */
+/** The public library. Nothing else of a build is used, so that one script measures any version. */
 export type Library = typeof import("../src/index.js");
 type OpenStore = Library["openStore"];
 
-/** Earlier versions had another name for it. */
+/** Earlier versions use another name. */
 export function openerOf(library: Library & { readonly openSqliteStore?: OpenStore }): OpenStore {
   return library.openStore ?? library.openSqliteStore;
 }

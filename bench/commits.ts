@@ -1,4 +1,4 @@
-/** What the disk allows, measured in the same run as what is built on it. */
+/** The disk's commit rate, measured in the same run. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ export const seconds = async (work: () => Promise<unknown>): Promise<number> => 
   return (performance.now() - start) / 1000;
 };
 
-/** Durable commits of one row per second, one after the other, by the same store with the same rows. */
+/** Durable commits of one row per second, sequential, by the same store with the same rows. */
 export async function singleCommits(
   open: Library["openStore"],
   durability: "fsync" | "fast",

@@ -1,10 +1,10 @@
 /**
- * The library: messages, tasks, latency, what they cost, what a large store costs, start, recovery and memory.
+ * The library: messages, tasks, latency, processor time, large stores, start, recovery and memory.
  *
  *   npm run bench [-- --against <folder>] [--quick] [--rounds 5] [--only one,many,…] [--durability fast] [--profile <folder>]
  *
- * Every figure is the median of several rounds. Each round is a fresh process with a fresh data directory, and what is
- * compared takes turns, because a shared machine changes its speed from minute to minute. Compare within a run only.
+ * Every figure is the median of several rounds. Each round is a fresh process with a fresh data directory. Compared
+ * builds alternate, because the speed of a shared machine changes from minute to minute. Compare within a run only.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -55,7 +55,7 @@ interface Part {
   readonly name: string;
   readonly workload: WorkloadName;
   readonly figures: readonly Figure[];
-  /** Takes too long to be repeated, or too long in versions that this is to be compared with. */
+  /** Takes too long to repeat, or too long in versions to compare with. */
   readonly rounds?: number;
   readonly alone?: true;
 }
@@ -124,7 +124,7 @@ const PARTS: readonly Part[] = [
   {
     name: "posts",
     workload: "posts",
-    // Versions that take more than linear time take minutes.
+    // Versions with more than linear time take minutes.
     alone: true,
     figures: POSTS.flatMap((count) => [
       { key: `time${count}`, what: `${posted(count)}: time of one`, unit: "µs" },
@@ -170,7 +170,7 @@ async function comparePart(report: Report, part: Part, here: Build, other: Build
   if (part.name === "posts") addGrowth(report, ours);
 }
 
-/** Linear time is the same time for each; that of the processor depends less on what else the machine does. */
+/** With linear time, the cost per item is constant; processor time depends less on the machine's other load. */
 function addGrowth(report: Report, figures: readonly Figures[]): void {
   const [few, , many] = POSTS;
   const growth = values(figures, `cpu${many}`).map(
@@ -213,7 +213,7 @@ const STORED: Readonly<Record<string, Stored>> = {
   },
 };
 
-/** The large store is used again in each round: it grows by a few percent, and copying it would keep the disk busy. */
+/** The large store is reused in each round: it grows by a few percent, and copying it would keep the disk busy. */
 async function compareStored(report: Report, name: string, { folder }: Build, kind: Stored): Promise<void> {
   const { what, things, fill, workload, unit, large } = kind;
   const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineAgent } from "../src/index.js";
 
-/** Swarms that the desk may write to; which one, it is told by the person. */
+/** Swarms that the desk may write to; the user's message names one. */
 const FAR = ["beta", "dead", "hanging"] as const;
 const ANSWER = "sunny, 21 °C";
 const clerks = FAR.map((swarm) => `clerk@${swarm}`);
@@ -16,7 +16,7 @@ export const desk = defineAgent({
   enableInterswarm: true,
   commTargets: clerks,
   run: (mail) => {
-    // An answer, or the notice that there is none.
+    // An answer, or the notice that none came.
     if (mail.type === "response" || mail.fromType === "system") mail.complete(mail.body);
     else mail.request(`clerk@${mail.body}`, "Forecast", "Tokyo?");
   },

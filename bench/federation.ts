@@ -3,13 +3,13 @@
  *
  *   npm run bench:federation [-- --quick]
  *
- * A round trip is a task: a person asks the desk of `alpha`, the desk asks the clerk of `beta`, the answer comes back,
- * the task ends, and its end is told to `beta`. Every message of it is synced to disk on both sides.
+ * A round trip is a task: a user asks the desk of `alpha`, the desk asks the clerk of `beta`, the answer returns, the
+ * task ends, and `beta` is notified of the end. Both sides sync every message to disk.
  *
- * What dead peers cost is the same load three times: alone; while a trickle of further tasks goes to `beta`; and while
- * the same trickle goes to a peer that refuses connections and to one that accepts everything and never answers. The
- * trickle itself costs something, so the second is what the third is to be compared with. They are measured in turns,
- * forwards and backwards, because a shared machine changes its speed from minute to minute.
+ * The cost of dead peers is measured with the same load in three conditions: alone; with a trickle of further tasks to
+ * `beta`; and with the same trickle to a peer that refuses connections and to one that accepts everything and never
+ * answers. The trickle has its own cost, so compare the third with the second. The conditions alternate, forwards and
+ * backwards, because the speed of a shared machine changes from minute to minute.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -17,8 +17,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Tokens } from "../src/auth/index.js";
+import { systemClock } from "../src/base/index.js";
 import { MailClient } from "../src/client/index.js";
-import { systemClock } from "../src/library/clock.js";
 import { openStore } from "../src/store/index.js";
 import { singleCommits } from "./commits.js";
 import { writeSwarmFile } from "./federation-swarms.js";
@@ -35,14 +35,14 @@ const BESIDE = 16;
 const ROUNDS = flags.quick ? 2 : 6;
 /** Tasks per second to each of two targets. */
 const TRICKLE = 5;
-/** Milliseconds that a message to a dead peer is tried for. Short, so that one measurement is over before the next. */
+/** Milliseconds of delivery attempts to a dead peer. Short, so that one measurement ends before the next starts. */
 const DELIVERY = 2_000;
 const ATTEMPT = 1_000;
 
 const report = new Report("federation");
 const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
 
-/** Real tokens, made as `mailroom token create` makes them when no server runs. */
+/** Real tokens, created like `mailroom token create` without a server. */
 async function makeTokens(swarm: string, peer: string) {
   const store = await openStore({ directory: join(directory, swarm) });
   const tokens = new Tokens({ store, clock: systemClock });
@@ -66,13 +66,13 @@ function serve(swarms: string, name: string, env: Readonly<Record<string, string
       MAILROOM_FEDERATION_REQUESTS_PER_MINUTE: "0",
       MAILROOM_FEDERATION_DELIVERY_TIMEOUT: `${DELIVERY / 1000}s`,
       MAILROOM_FEDERATION_ATTEMPT_TIMEOUT: `${ATTEMPT / 1000}s`,
-      // Dead peers are to be tried and not skipped: that is the worst they can do.
+      // Dead peers are retried and not skipped: the worst case.
       MAILROOM_FEDERATION_FAILURES_TO_INACTIVE: "1000000",
     },
   });
 }
 
-/** Says that it is a swarm, and never answers to mail. */
+/** Describes itself as a swarm and never answers mail. */
 async function listenAs(name: string): Promise<{ readonly server: Server; readonly url: string }> {
   const server = createServer((request, response) => {
     request.resume();
@@ -86,7 +86,7 @@ async function listenAs(name: string): Promise<{ readonly server: Server; readon
   return { server, url: `http://127.0.0.1:${address.port}` };
 }
 
-/** Gives tasks at a steady pace without waiting for them, until it is stopped. */
+/** Posts tasks at a steady rate without waiting for them, until stopped. */
 function trickle(url: URL, token: string, targets: readonly string[]): () => Promise<void> {
   const underWay = new Set<Promise<unknown>>();
   const client = new MailClient(url.href, { token });
@@ -122,7 +122,7 @@ const CONDITIONS = {
 } as const;
 type Condition = keyof typeof CONDITIONS;
 
-/** All conditions in turn, again and again; the rate and the latencies of all turns of each. */
+/** Alternates the conditions several times; returns rates and latencies of all runs of each. */
 async function inTurns(url: URL, users: readonly string[], troublemaker: string): Promise<void> {
   const order: readonly Condition[] = [
     "alone",
@@ -138,7 +138,7 @@ async function inTurns(url: URL, users: readonly string[], troublemaker: string)
       await stop();
       rates.get(condition)?.push(measured.perSecond);
       latencies.get(condition)?.push(...measured.latencies);
-      // What was sent to nobody is given up before the next turn.
+      // Wait until undeliverable mail is abandoned before the next run.
       await new Promise((resolve) => setTimeout(resolve, DELIVERY + 2 * ATTEMPT));
     }
   }
@@ -198,7 +198,7 @@ try {
       report.add({ ...WHERE, what: `${what}: ${name}`, value: percentile(latencies, share), unit: "ms" });
     }
   }
-  // Somebody else than those who are measured, so that only the server is shared.
+  // Another user than the measured ones, so that only the server is shared.
   await inTurns(alpha.url, atAlpha.users, atAlpha.admin);
 } finally {
   hanging.server.closeAllConnections();

@@ -1,6 +1,6 @@
 /**
- * Load: connections that each send a request, wait for the answer, and send the next. On bare sockets, because what
- * the client costs is taken from the server when both share two cores.
+ * Load: each connection sends a request, waits for the answer, and sends the next. On bare sockets, because client
+ * and server share two cores.
  */
 import { connect, type Socket } from "node:net";
 
@@ -13,14 +13,14 @@ export interface LoadRequest {
 
 export interface Expected {
   readonly status: number;
-  /** A text that every answer must have in its body. */
+  /** Text that every answer's body must contain. */
   readonly contains: string;
 }
 
 export interface Load {
   readonly url: URL;
   readonly connections: number;
-  /** What a connection sends, again and again. */
+  /** The request that a connection repeats. */
   readonly request: (connection: number) => LoadRequest;
   readonly expected: Expected;
   readonly warmUp: number;
@@ -29,13 +29,16 @@ export interface Load {
 
 export interface Measured {
   readonly perSecond: number;
-  /** Answers in all, those while it warmed up included. */
+  /** All answers, including the warm-up. */
   readonly count: number;
-  /** Milliseconds, in rising order. */
+  /** Milliseconds, ascending. */
   readonly latencies: readonly number[];
 }
 
-/** @throws Error when an answer is not what is expected: a rate of errors is no rate. */
+/**
+ *
+ * @throws Error when an answer is not the expected one, because rates of errors are meaningless
+ */
 export async function measure(load: Load): Promise<Measured> {
   const latencies: number[] = [];
   let count = 0;
@@ -70,7 +73,7 @@ interface Received {
   readonly body: string;
 }
 
-/** One keep-alive connection with one request at a time. Understands the answers of our server, not all of HTTP. */
+/** One keep-alive connection with one request at a time. Parses the answers of Mailroom, not all of HTTP. */
 class Connection {
   readonly #socket: Socket;
   #received = "";

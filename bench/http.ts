@@ -3,16 +3,16 @@
  *
  *   npm run bench:http [-- --against <folder>] [--quick] [--rounds 5] [--profile <folder>]
  *
- * A shared machine changes its speed from minute to minute. So the server takes turns with the library without HTTP, and
- * with HTTP and the same commits and nothing in between (bare-tasks.ts), each in a fresh process on a fresh store of the
- * same kind. Compare within a line, and not between runs.
+ * The speed of a shared machine changes from minute to minute. So the server alternates with the library without HTTP,
+ * and with HTTP and the same commits without Mailroom (bare-tasks.ts), each in a fresh process on a fresh store of the
+ * same kind. Compare within a line, not between runs.
  */
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Tokens } from "../src/auth/index.js";
-import { systemClock } from "../src/library/clock.js";
+import { systemClock } from "../src/base/index.js";
 import { openStore } from "../src/store/index.js";
 import { type Build, buildIn } from "./builds.js";
 import { singleCommits } from "./commits.js";
@@ -45,10 +45,10 @@ const { values: flags } = parseArgs({
 const WHERE = { store: "sqlite", durability: "fsync" } as const;
 const ROUNDS = Number(flags.rounds ?? (flags.quick ? 2 : 5));
 const WARM_UP = flags.quick ? 500 : 2_000;
-/** Of each connection, at least: on a slow machine the compiler needs longer until it has seen enough. */
+/** Per connection, at least: on a slow machine the compiler needs longer. */
 const WARM_UP_REQUESTS = flags.quick ? 10 : 125;
 const DURATION = flags.quick ? 1_500 : 5_000;
-/** How many connections the goals speak of, and as many users. */
+/** Number of connections, and of users, in the goals. */
 const GOAL = 64;
 const CONNECTIONS = [1, 16, 256] as const;
 const USERS = 256;
@@ -58,7 +58,7 @@ const SERVER = "the server";
 const LIBRARY = "the library";
 const BARE = "the bare server";
 
-/** Real tokens, made as `mailroom token create` makes them when no server runs. */
+/** Real tokens, created like `mailroom token create` without a server. */
 async function makeTokens(data: string): Promise<string[]> {
   const store = await openStore({ directory: data });
   const tokens = new Tokens({ store, clock: systemClock });
@@ -71,11 +71,12 @@ async function makeTokens(data: string): Promise<string[]> {
   return users;
 }
 
-/** Microseconds of processor time so far, all threads together; NaN where the system does not say. */
+/** Microseconds of processor time so far, all threads together; NaN where the system does not report it. */
 function cpuOf({ pid }: ServerProcess): number {
   const file = `/proc/${pid}/stat`;
   if (!existsSync(file)) return Number.NaN;
-  // The name of the program stands in brackets and may hold spaces; user and system time are the 12th and 13th behind it.
+  // The program's name is in brackets and may contain spaces; user and system time are the 12th and 13th field after
+  // it.
   const fields = readFileSync(file, "utf8").split(") ").at(-1)?.split(" ") ?? [];
   const ticks = Number(fields[11]) + Number(fields[12]);
   return ticks * 10_000;
@@ -96,12 +97,12 @@ async function underLoad(server: ServerProcess, load: Case): Promise<Figures> {
   };
 }
 
-/** Everything that the measurements share. */
+/** Shared by all measurements. */
 interface Ground {
   readonly build: Build;
   readonly directory: string;
   readonly swarm: string;
-  /** A data directory with the tokens; never used itself. */
+  /** A data directory with the tokens, copied for each run. */
   readonly template: string;
   readonly tokens: readonly string[];
 }
@@ -117,7 +118,7 @@ async function layGround(directory: string, build: Build): Promise<Ground> {
   };
 }
 
-/** A server on a data directory of its own, for as long as it is used. */
+/** Runs a server on its own data directory while it is used. */
 async function withServer<T>(
   {
     build,
@@ -133,7 +134,7 @@ async function withServer<T>(
     program: join(build.folder, "bin", "mailroom.js"),
     words: ["--swarm", swarm, "--data", data],
     directory,
-    // The rejected token is to be the cost of a rejection, not that of being told to come back later.
+    // Measures the cost of a rejection, not of the rate limit.
     env: { MAILROOM_LIMITS_FAILED_AUTH_PER_MINUTE: "1000000000" },
     flags: flags.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${flags.profile}`],
   });
@@ -176,7 +177,7 @@ function bareTasks({ directory }: Ground, connections: number): Contender<Figure
   };
 }
 
-/** The same swarm, store and limits, and as many at once, without HTTP. */
+/** The same swarm, store, limits and concurrency, without HTTP. */
 function libraryTasks({ build: { folder }, swarm: swarmFile }: Ground, atOnce: number): Contender<Figures> {
   const request = { folder, workload: "swarmFileTasks", durability: "fsync", swarmFile } as const;
   return { name: LIBRARY, measure: () => measured({ ...request, quick: flags.quick, amount: atOnce }) };
@@ -212,7 +213,7 @@ async function tasks(report: Report, ground: Ground, connections: number, users:
   }
 }
 
-/** Requests per second of Fastify with nothing in it. */
+/** Requests per second of an empty Fastify server. */
 async function bareRequests({ directory }: Ground): Promise<number> {
   const bare = await startServerProcess({ words: [], directory, program: "./bare-server.js" });
   const request: LoadRequest = { method: "GET", path: "/health" };
@@ -222,7 +223,7 @@ async function bareRequests({ directory }: Ground): Promise<number> {
   return rate;
 }
 
-/** What HTTP alone costs: nothing is stored. */
+/** The cost of HTTP alone: nothing is stored. */
 async function floor(report: Report, ground: Ground): Promise<void> {
   progress("requests that store nothing");
   const what = "bare Fastify, GET, 64 connections";
@@ -250,7 +251,7 @@ async function floor(report: Report, ground: Ground): Promise<void> {
   });
 }
 
-/** From the start of the process until it says that it is well; in an empty data directory. */
+/** From the start of the process until it reports health, in an empty data directory. */
 async function start(report: Report, { build, directory }: Ground, other: Build | undefined): Promise<void> {
   const contender = (name: string, of: Build): Contender<Figures> => ({
     name,
@@ -267,7 +268,7 @@ async function start(report: Report, { build, directory }: Ground, other: Build 
   const [ours, theirs] = ["this build", "the other"];
   const contenders = [contender(ours, build)];
   if (other !== undefined) contenders.push(contender(theirs, other));
-  // Clocks of processes tick a hundred times a second, and a start is short.
+  // Process clocks tick a hundred times a second, and a start is short.
   const results = await inTurns("start", 2 * ROUNDS, contenders);
   const of = (name: string, key: string): number[] =>
     (results.get(name) ?? []).map((figures) => figures[key] ?? Number.NaN);

@@ -1,6 +1,6 @@
 /**
- * Conversations: durable turns per second and events per second to 1, 10 and 100 subscribers, beside the SDK's own
- * server, which keeps everything in memory. Servers and clients share one process, for both alike.
+ * Conversations: durable turns per second and events per second to 1, 10 and 100 subscribers, compared with the SDK's
+ * own server, which keeps everything in memory. Servers and clients share one process in both cases.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
@@ -10,8 +10,9 @@ import { join } from "node:path";
 import { websocketStream } from "@multi-agent-protocol/sdk";
 import { MAPServer } from "@multi-agent-protocol/sdk/server";
 import { WebSocket, WebSocketServer } from "ws";
-import { attachMap, MapServer } from "../src/conversations/index.js";
-import { systemClock, systemIds } from "../src/library/clock.js";
+import { systemClock } from "../src/base/index.js";
+import { systemIds } from "../src/base/node.js";
+import { attachMap, MapServer } from "../src/doors/map/index.js";
 import { openStore } from "../src/store/index.js";
 import { Report } from "./report.js";
 
@@ -21,9 +22,9 @@ Object.assign(globalThis, { WebSocket });
 const report = new Report("map");
 const QUICK = process.argv.includes("--quick");
 const DURATION = QUICK ? 1000 : 3000;
-/** For each server alike, before anything is counted: code that has not run yet is slow. */
+/** For every server, before the measurement: cold code is slow. */
 const WARM_UP = QUICK ? 500 : 1000;
-/** Without an answer for so long, a server is taken for dead. */
+/** A server without an answer for this long counts as dead. */
 const PATIENCE = 2000;
 
 interface Running {
@@ -84,7 +85,7 @@ async function sdk(): Promise<Running> {
   };
 }
 
-/** As little client as possible: what is measured is the server. */
+/** A minimal client, because the server is measured. */
 class Client {
   readonly #socket: WebSocket;
   readonly #waiting = new Map<
@@ -129,7 +130,7 @@ class Client {
 
 interface Load {
   readonly writers: number;
-  /** Requests under way per writer. */
+  /** Concurrent requests per writer. */
   readonly depth: number;
   readonly subscribers: number;
 }
@@ -141,7 +142,7 @@ interface Measured {
   readonly survived: boolean;
 }
 
-/** What a single request can come to at best: a turn is answered when it is committed, so not before this is done. */
+/** The upper bound for a single request: a turn is answered after its commit. */
 async function bareCommits(durability: "fsync" | "fast"): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), "mailroom-bench-"));
   const store = await openStore({ directory, durability });
@@ -209,7 +210,7 @@ async function measure({ url }: Running, { writers, depth, subscribers }: Load):
   }
   running = false;
   const seconds = (lastAnswer - started) / 1000;
-  // What was acknowledged must also arrive.
+  // Acknowledged turns must also arrive.
   const waited = performance.now();
   while (eventsOf() < turns * subscribers && performance.now() - waited < PATIENCE) {
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -247,10 +248,10 @@ async function line(start: () => Promise<Running>, what: string, load: Load): Pr
 const turnLoads: [string, Load][] = [
   ["turns, 1 connection, one at a time", { writers: 1, depth: 1, subscribers: 0 }],
   ["turns, 8 connections, one at a time", { writers: 8, depth: 1, subscribers: 0 }],
-  ["turns, 8 connections, 32 under way each", { writers: 8, depth: 32, subscribers: 0 }],
+  ["turns, 8 connections, 32 concurrent each", { writers: 8, depth: 32, subscribers: 0 }],
 ];
 const eventLoads: [string, Load][] = [1, 10, 100].map((subscribers) => [
-  `events to ${subscribers} subscribers, 4 connections, 8 under way each`,
+  `events to ${subscribers} subscribers, 4 connections, 8 concurrent each`,
   { writers: 4, depth: 8, subscribers },
 ]);
 

@@ -1,4 +1,4 @@
-/** One measurement of one build, in a process of its own: `measure.js <request as JSON>`; prints the figures as JSON. */
+/** One measurement of one build, in its own process: `measure.js <request as JSON>`; prints the figures as JSON. */
 import { loadLibrary } from "./builds.js";
 import { type Surroundings, WORKLOADS, type WorkloadName } from "./workloads.js";
 

@@ -1,8 +1,8 @@
 /**
- * How many messages an agent verifies and stores durably in a second, from bytes to committed (decisions G9), beside
- * the bare Ed25519 verification rate of the same machine: that of one thread, and that of the thread pool on which
- * messages are verified as well. A sealed message has two signatures. Rates depend on which cores are free meanwhile,
- * so all are measured in turn, several times, and the time that processors worked on each stands beside them.
+ * Measures how many messages per second an agent verifies and commits (decision G9), compared with the bare Ed25519
+ * verification rate of the machine: of one thread, and of the thread pool that also verifies messages. A sealed message
+ * has two signatures. Rates depend on the free cores, so all cases alternate several times, and the processor time of
+ * each is shown.
  *
  *   npm run bench:mesh -- [--quick] [--seconds <n>]
  */
@@ -10,16 +10,17 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { systemClock, systemIds } from "../src/library/clock.js";
+import { systemClock } from "../src/base/index.js";
+import { systemIds } from "../src/base/node.js";
+import { createMeshHandler } from "../src/doors/mesh/handler.js";
+import { listen } from "../src/doors/mesh/listener.js";
+import { MeshAgent } from "../src/mesh/agent.js";
 import { makeDevCertificates } from "../src/mesh/dev-ca/files.js";
 import { keyPairFromSeed } from "../src/mesh/identity/keys.js";
-import { type Signer, signDraft } from "../src/mesh/message/build.js";
+import { type Signer, signMessage } from "../src/mesh/message/build.js";
 import { checkMessage } from "../src/mesh/message/check.js";
-import { MeshNode } from "../src/mesh/node.js";
-import { DEFAULT_MESH_OPTIONS } from "../src/mesh/options.js";
+import { meshOptions } from "../src/mesh/options.js";
 import { isSignedBy, verifySignature } from "../src/mesh/signature.js";
-import { createMeshHandler } from "../src/mesh/wire/handler.js";
-import { listen } from "../src/mesh/wire/listener.js";
 import { createGuard, createHttpClient } from "../src/net/index.js";
 import { openStore } from "../src/store/index.js";
 
@@ -42,7 +43,7 @@ const http = createHttpClient({
   connectionsPerOrigin: 64,
 });
 const store = await openStore({ directory });
-const node = await MeshNode.open({
+const agent = await MeshAgent.open({
   store,
   http,
   clock: systemClock,
@@ -50,7 +51,7 @@ const node = await MeshNode.open({
   identity: { agentId: "bob", endpoint: "https://localhost:1/swarm" },
   pair: bob,
   options: {
-    ...DEFAULT_MESH_OPTIONS,
+    ...meshOptions(),
     rateLimits: {
       sender: many,
       senderBytes: { count: Number.MAX_SAFE_INTEGER, window: 60_000 },
@@ -60,19 +61,27 @@ const node = await MeshNode.open({
     },
   },
   report: (problem) => console.error(problem),
-  inviteFiles: { keep: () => undefined, read: () => undefined, forget: () => undefined },
+  inviteFiles: {
+    keep: () => undefined,
+    read: () => undefined,
+    forget: () => undefined,
+    keepPending: () => undefined,
+    readPending: () => undefined,
+    forgetPending: () => undefined,
+    pending: () => [],
+  },
 });
-const { id: swarmId } = await node.create("Bench");
+const { id: swarmId } = await agent.create("Bench");
 const endpoint = "https://localhost:2/swarm";
-// Two senders, because one that has sealed is held to it.
+// Two senders, because receivers require a seal from a sender that has sealed before.
 const plain = { agentId: "alice", endpoint, pair: alice, seals: false };
 const sealing = { agentId: "carol", endpoint, pair: carol, seals: true };
 for (const { agentId, pair } of [plain, sealing]) {
   const member = { agentId, endpoint, publicKey: pair.publicKey.text, joinedAt: Date.now() };
-  await node.core.commit([{ kind: "mesh.member.put", swarmId, member }], swarmId);
+  await agent.context.commit([{ kind: "mesh.member.put", swarmId, member }], swarmId);
 }
 
-/** Messages are made beforehand: signing them is somebody else's work. */
+/** Messages are built in advance, because signing is the sender's work. */
 function makeBodies(signer: Signer, count: number): Buffer[] {
   return Array.from({ length: Math.round(count) }, (_, index) => {
     const draft = {
@@ -82,13 +91,13 @@ function makeBodies(signer: Signer, count: number): Buffer[] {
       type: "message" as const,
       content: `message ${index} ${"x".repeat(200)}`,
     };
-    return Buffer.from(JSON.stringify(signDraft(draft, signer, Date.now())));
+    return Buffer.from(JSON.stringify(signMessage(draft, signer, Date.now())));
   });
 }
 
 interface Measured {
   readonly rate: number;
-  /** Microseconds that processors worked on each, on all threads together. */
+  /** Microseconds of processor time for each, on all threads together. */
   readonly work: number;
 }
 
@@ -112,7 +121,7 @@ function verifyInOneThread(count: number): number {
   return count;
 }
 
-/** Several at once, until there is nothing left to do. */
+/** Runs several at once until all are done. */
 async function together(count: number, one: (index: number) => Promise<void>): Promise<number> {
   let next = 0;
   await Promise.all(
@@ -136,7 +145,7 @@ function deliver(bodies: readonly Buffer[], post: (body: Buffer) => Promise<{ st
   });
 }
 
-const handle = createMeshHandler(node);
+const handle = createMeshHandler(agent);
 const inProcess = (body: Buffer) =>
   handle({ method: "POST", path: "/swarm/message", headers: {}, body, address: "bench" });
 const listener = await listen({
@@ -149,7 +158,7 @@ const listener = await listen({
 const url = `https://localhost:${listener.port}/swarm/message`;
 const overTls = (body: Buffer) => http.request(url, { method: "POST", body });
 
-// So that every part has run before it is measured.
+// Run every part once before measuring.
 for (const signer of [plain, sealing]) await deliver(makeBodies(signer, 2_000), inProcess);
 const perRound = ((await measure(() => verifyInOneThread(1_000))).rate * seconds) / rounds;
 const taken: Measured[][] = [];
@@ -179,7 +188,7 @@ function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }
 
-/** Of what was measured right before or after it: so the other work of the machine weighs on both. */
+/** Compared with the measurement next to it, so that other load on the machine affects both. */
 function share(row: number, of: number, times = 1): string {
   const shares = taken.map((round) => (times * (round[row]?.rate ?? 0)) / (round[of]?.rate ?? 1));
   return `${Math.round(median(shares) * 100)} %`;
@@ -203,7 +212,7 @@ console.log(
 console.log(`Medians of ${rounds}, measured in turn.`);
 
 await listener.close();
-await node.close();
+await agent.close();
 await http.close();
 await store.close();
 rmSync(directory, { recursive: true, force: true });

@@ -7,24 +7,24 @@ export interface Line {
   readonly what: string;
   readonly store: string;
   readonly durability: string;
-  /** The median where there are several rounds. */
+  /** The median of several rounds. */
   readonly value: number;
   /** The smallest and the largest of several rounds. */
   readonly range?: Range;
   readonly unit: string;
-  /** The same of something else, in the same run. */
+  /** The same figure of something else, in the same run. */
   readonly beside?: Comparison;
-  /** What this is to reach. */
+  /** The target value. */
   readonly goal?: Goal;
   readonly note?: string;
 }
 
 export interface Comparison {
-  /** What the other is. */
+  /** Name of the other. */
   readonly name: string;
   readonly value: number;
   readonly range: Range;
-  /** Of the pairs of each round, which were measured one after the other: median, smallest, largest. */
+  /** Over the pairs of each round, measured one after the other: median, smallest, largest. */
   readonly ratio: number;
   readonly ratioRange: Range;
 }
@@ -75,7 +75,7 @@ export function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** What several rounds say together. */
+/** Summarizes several rounds. */
 export function ofRounds(values: readonly number[]): { readonly value: number; readonly range: Range } {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = (sorted.length - 1) / 2;
@@ -86,7 +86,7 @@ export function ofRounds(values: readonly number[]): { readonly value: number; r
   };
 }
 
-/** Ours beside another, round by round. */
+/** Compares ours with another, round by round. */
 export function besideOf(name: string, ours: readonly number[], others: readonly number[]): Comparison {
   const ratio = ofRounds(ours.map((value, round) => value / (others[round] ?? Number.NaN)));
   return { name, ...ofRounds(others), ratio: ratio.value, ratioRange: ratio.range };

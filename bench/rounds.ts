@@ -1,4 +1,7 @@
-/** Measurements in turns, each in a fresh process and directory: a shared machine changes its speed from minute to minute. */
+/**
+ * Alternating measurements, each in a fresh process and directory: the speed of a shared machine changes from minute
+ * to minute.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -33,7 +36,10 @@ export interface Contender<T> {
   measure(): Promise<T>;
 }
 
-/** Each contender once per round, one after the other, and another one first in each round. By name, in order of the rounds. */
+/**
+ * Runs each contender once per round, starting with a different one each time. Results by name, in order of the
+ * rounds.
+ */
 export async function inTurns<T>(
   what: string,
   rounds: number,
@@ -51,7 +57,7 @@ export async function inTurns<T>(
   return results;
 }
 
-/** Beside the figures, which go to stdout. */
+/** Progress messages; the figures go to stdout. */
 export function progress(words: string): void {
   process.stderr.write(`… ${words}\n`);
 }

@@ -1,4 +1,4 @@
-/** `mailroom server` from the benchmark's build, in a process of its own. */
+/** `mailroom server` from the benchmark's build, in its own process. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,19 +12,21 @@ export interface ServerProcess {
 }
 
 export interface ServerProcessOptions {
-  /** Words after `server --json --port 0`. */
+  /** Arguments after `server --json --port 0`. */
   readonly words: readonly string[];
   readonly directory: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** For Node itself. */
+  /** Flags for Node itself. */
   readonly flags?: readonly string[];
-  /** Another server that says where it listens in the same words. Default: the `mailroom` command of the benchmark's build. */
+  /**
+   * Another server that prints its URL in the same form. Default: the `mailroom` command of the benchmark's build.
+   */
   readonly program?: string;
 }
 
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
   const { words, directory, env = {}, flags = [], program: name = "./http-server.js" } = options;
-  // The program reads its version from the package two folders above it.
+  // The program reads its version from the package two folders up.
   copyFileSync("package.json", join(".bench", "package.json"));
   const program = fileURLToPath(new URL(name, import.meta.url));
   const child = spawn(process.execPath, [...flags, program, "server", "--json", "--port", "0", ...words], {
@@ -32,7 +34,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  // What a server says when it stops is of no interest, unless it stops because something is wrong.
+  // Output of a stopping server is dropped, unless it stops because of an error.
   let complaints = "";
   child.stderr.on("data", (chunk) => {
     complaints += String(chunk);

@@ -1,10 +1,10 @@
 /**
- * How fast the store is, beside the bare driver in the same run and on the same disk.
+ * Measures the store and the bare driver in the same run and on the same disk.
  *
  *   npx tsx bench/store.ts [--seconds 1] [--rounds 5] [--directory <where>] [--durability fsync|fast]
  *
- * Every case is run once per round, so that a disk that others use too treats all of them alike; what is printed is
- * the median. Rates are to be compared within a run only.
+ * Every case runs once per round, so that other load on the disk affects all cases alike; the medians are printed.
+ * Compare rates within a run only.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,9 +28,9 @@ const rounds = Number(values.rounds);
 const durability: Durability = values.durability === "fast" ? "fast" : "fsync";
 const data = JSON.stringify([{ type: "message", body: "x".repeat(770) }]);
 
-/** Appends per journal, after which a writer goes on with a new one: the length of a task with a few agents. */
+/** Appends per journal before a writer starts a new one: the length of a task with a few agents. */
 const TASK = 32;
-/** A journal that never ends. Many of these at once are the worst case: each has a page of the index to itself. */
+/** An endless journal. Many of these at once are the worst case: each has its own page of the index. */
 const ENDLESS = Number.POSITIVE_INFINITY;
 
 interface Rate {
@@ -38,7 +38,7 @@ interface Rate {
   readonly loopDelay?: { readonly p99: number };
 }
 
-/** The least that a durable append can cost: a prepared insert of the same row by the driver as it comes. */
+/** The minimum cost of a durable append: a prepared insert of the same row with the bare driver. */
 function bare(rowsPerTransaction: number): Rate {
   const directory = mkdtempSync(join(values.directory, "mailroom-bench-"));
   const db = new Database(join(directory, "bare.db"));
@@ -108,7 +108,7 @@ async function write(store: Store, name: string, perJournal: number, until: numb
 interface Case {
   readonly name: string;
   readonly run: () => Rate | Promise<Rate>;
-  /** The case that it is measured against. */
+  /** The case to compare with. */
   readonly beside?: string;
 }
 

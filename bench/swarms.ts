@@ -1,14 +1,14 @@
-/** Swarms of function agents that answer at once: what is measured is everything around them. */
-import type { AgentAnswer, AgentFunction, SwarmDefinition } from "../src/index.js";
+/** Swarms of function agents that answer at once, so that only the system around them is measured. */
+import type { AgentFunction, SwarmDefinition, TurnResult } from "../src/index.js";
 import type { Library } from "./builds.js";
 
 export const QUESTION = "What is the weather in Tokyo?";
 
 let calls = 0;
-const call = (name: string, args: Record<string, unknown>): AgentAnswer => ({
+const call = (name: string, args: Record<string, unknown>): TurnResult => ({
   calls: [{ id: `c${++calls}`, name, args }],
 });
-const complete = (text: string): AgentAnswer => call("task_complete", { finish_message: text });
+const complete = (text: string): TurnResult => call("task_complete", { finish_message: text });
 
 function agent(name: string, commTargets: string[], canCompleteTasks: boolean, run: AgentFunction) {
   return {
@@ -20,11 +20,13 @@ function agent(name: string, commTargets: string[], canCompleteTasks: boolean, r
     toolFormat: "responses" as const,
     actions: [],
     excludeTools: [],
+    implementation: { kind: "local" as const, run },
+    // Its name in builds before the rename, for `--against`.
     mind: { kind: "local" as const, run },
   };
 }
 
-/** Two agents that count, each hop a message; the body is the number, so that no two messages are alike. */
+/** Two agents that count, each hop a message; the body is the number, so that all messages differ. */
 export function pingPong({ defineSwarm }: Library, hops: number): SwarmDefinition {
   const player =
     (other: string, tool: string): AgentFunction =>
@@ -59,7 +61,7 @@ export function threeHops({ defineSwarm }: Library): SwarmDefinition {
   });
 }
 
-/** One agent that ends the task with whatever it is told. */
+/** One agent that completes the task with the body of the message. */
 export function echo({ defineSwarm }: Library, told: () => void = () => {}): SwarmDefinition {
   return defineSwarm({
     name: "echo",
@@ -72,7 +74,7 @@ export function echo({ defineSwarm }: Library, told: () => void = () => {}): Swa
   });
 }
 
-/** One agent that never answers, under the name of the one that does. */
+/** One agent that never answers, with the name of the one that does. */
 export function silence({ defineSwarm }: Library): SwarmDefinition {
   const never: AgentFunction = () => new Promise(() => {});
   return defineSwarm({ name: "echo", agents: [agent("clerk", [], true, never)] });

@@ -1,10 +1,12 @@
-/** supervisor → weather → supervisor → complete, as a swarm file whose agents are functions of a module beside it. */
+/**
+ * supervisor → weather → supervisor → complete, as a swarm file whose agents are functions of a module next to it.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Build } from "./builds.js";
 
-/** In the words of a user's project; the library is that of the build which is measured. */
+/** As in a user's project; the library is that of the measured build. */
 const agents = (library: string): string => `
 import { defineAgent } from ${JSON.stringify(library)};
 
@@ -26,7 +28,7 @@ export const weather = defineAgent({
 });
 `;
 
-/** Writes the swarm file and its module; returns the path of the first. */
+/** Writes the swarm file and its module; returns the path of the swarm file. */
 export function writeSwarmFile(directory: string, { folder }: Build): string {
   const module = join(directory, "agents.mjs");
   writeFileSync(module, agents(pathToFileURL(join(folder, "dist", "index.js")).href));

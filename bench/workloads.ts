@@ -1,7 +1,8 @@
-/** What is measured of the library, each in a process of its own (measure.ts) and through the public library alone. */
+/** The library's workloads, each in its own process (measure.ts) and only through the public library. */
 import { cpSync, existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Durability, Mailroom, SwarmDefinition } from "../src/index.js";
+import type { Mailroom, SwarmDefinition } from "../src/index.js";
+import type { Durability } from "../src/store/index.js";
 import { type Library, openerOf } from "./builds.js";
 import { seconds, singleCommits } from "./commits.js";
 import { percentile } from "./report.js";
@@ -9,13 +10,13 @@ import { echo, pingPong, QUESTION, silence, threeHops } from "./swarms.js";
 
 export interface Surroundings {
   readonly library: Library;
-  /** An empty directory, removed afterwards by whoever made it. */
+  /** An empty directory; the caller removes it. */
   readonly directory: string;
   readonly durability: Durability;
   readonly quick: boolean;
-  /** A data directory that was made before. */
+  /** An existing data directory. */
   readonly stored?: string;
-  /** How much a data directory is to hold. */
+  /** How much a data directory should contain. */
   readonly amount?: number;
   /** A swarm file with agents that do three hops. */
   readonly swarmFile?: string;
@@ -23,10 +24,10 @@ export interface Surroundings {
 
 export type Figures = Readonly<Record<string, number>>;
 
-/** Users of three-hop tasks, and how many of those run at once. */
+/** Number of users of three-hop tasks, and of concurrent tasks. */
 export const MANY = 64;
 const TASKS = 256;
-/** Milliseconds for the compiler to see what is asked of it often: what is measured has run for a while. */
+/** Milliseconds of warm-up before the measurement. */
 const WARM_UP = 1_000;
 
 async function withMailroom<T>(
@@ -40,7 +41,7 @@ async function withMailroom<T>(
     swarm,
     data,
     durability,
-    limits: turnsWithoutLimit(library),
+    limits: TURNS,
   });
   try {
     return await use(mailroom);
@@ -49,11 +50,8 @@ async function withMailroom<T>(
   }
 }
 
-/** Some versions have a limit for each caller, too. */
-function turnsWithoutLimit({ DEFAULT_RUNTIME_LIMITS }: Library): Record<string, number> {
-  const names = ["turns", "turnsPerInstance"].filter((name) => name in DEFAULT_RUNTIME_LIMITS);
-  return Object.fromEntries(names.map((name) => [name, 1024]));
-}
+/** Older builds also have a limit per caller; others ignore it. */
+const TURNS: Record<string, number> = { turns: 1024, turnsPerInstance: 1024 };
 
 async function warmUp(work: () => Promise<unknown>): Promise<void> {
   const start = performance.now();
@@ -65,7 +63,7 @@ interface Spent {
   readonly seconds: number;
   /** Microseconds of processor time, all threads together. */
   readonly cpu: number;
-  /** Bytes that the process handed to `write` and its kin; NaN where the system does not say. */
+  /** Bytes that the process wrote; NaN where the system does not report it. */
   readonly written: number;
 }
 
@@ -101,7 +99,7 @@ async function countInMany(mailroom: Mailroom, tasks: number, hops: number, user
   }
 }
 
-/** Asks so many questions, some of them at once, each caller for a user of its own. Milliseconds, in rising order. */
+/** Asks a number of questions, some concurrently, each caller as its own user. Milliseconds, ascending. */
 async function askMany(mailroom: Mailroom, questions: number, atOnce: number): Promise<number[]> {
   const latencies: number[] = [];
   let left = questions;
@@ -118,7 +116,7 @@ async function askMany(mailroom: Mailroom, questions: number, atOnce: number): P
   return latencies.sort((a, b) => a - b);
 }
 
-/** Before and after, because a shared disk changes its mind. */
+/** Measures the disk before and after, because a shared disk changes its speed. */
 async function oneTask(surroundings: Surroundings): Promise<Figures> {
   const { library, durability, quick } = surroundings;
   const hops = quick ? 1_000 : 4_000;
@@ -169,7 +167,7 @@ async function loneTask(surroundings: Surroundings): Promise<Figures> {
   return { p50: percentile(latencies, 0.5) };
 }
 
-/** Everything that many people write to one task before the first of them has an answer. */
+/** Everything that many users post to one task before the first answer. */
 async function posts(surroundings: Surroundings): Promise<Figures> {
   const swarm = echo(surroundings.library);
   const largest = Math.max(...POSTS);
@@ -189,7 +187,7 @@ async function posts(surroundings: Surroundings): Promise<Figures> {
   const add = (name: string, value: number): void => {
     figures[name] = (figures[name] ?? 0) + value / (2 * largest);
   };
-  // As many of each, forwards and backwards: a process that has seen more is faster.
+  // The same number of each, forwards and backwards, because a warm process is faster.
   for (const count of [...POSTS, ...POSTS.toReversed()]) {
     for (let left = largest; left > 0; left -= count) {
       const spent = await post(count);
@@ -217,7 +215,7 @@ async function storeTasks(surroundings: Surroundings): Promise<Figures> {
   return {};
 }
 
-/** A store that holds little would grow with what is measured: that is done to a copy. A large one is used as it is. */
+/** A small store would grow with the measurement, so a copy is used. A large one is used directly. */
 const SMALL = 10_000;
 
 function dataToUse({ directory, stored = "", amount = 0 }: Surroundings): string {
@@ -250,10 +248,38 @@ async function tasksOnTop(surroundings: Surroundings): Promise<Figures> {
   return each(await withMailroom(surroundings, swarm, measured, dataToUse(surroundings)), count);
 }
 
-/** The process has just begun: what is measured is all that it has done so far. */
+/** Every build can load it by the names of the bundled agents. */
+const EXAMPLE_SWARM = JSON.stringify([
+  {
+    name: "demo",
+    version: "1.0.0",
+    entrypoint: "supervisor",
+    agents: [
+      {
+        name: "supervisor",
+        factory: "mail:example/supervisor",
+        comm_targets: ["math"],
+        enable_entrypoint: true,
+        can_complete_tasks: true,
+        agent_params: {},
+      },
+      {
+        name: "math",
+        factory: "mail:example/math",
+        comm_targets: ["supervisor"],
+        actions: ["calculate"],
+        agent_params: {},
+      },
+    ],
+    action_imports: ["mail:example/calculate"],
+  },
+]);
+
+/** The process has just started: measures everything since then. */
 async function start(surroundings: Surroundings): Promise<Figures> {
-  const swarm = surroundings.library.demoSwarm();
-  const answer = await withMailroom(surroundings, swarm, (mailroom) =>
+  const [loaded] = await surroundings.library.loadSwarmsFromText(EXAMPLE_SWARM);
+  if (loaded === undefined) throw new Error("the example swarm could not be loaded");
+  const answer = await withMailroom(surroundings, loaded.definition, (mailroom) =>
     mailroom.user("ann").ask("What is 2 + 2?"),
   );
   if (answer.status !== "completed") throw new Error(`the task is ${answer.status}`);
@@ -261,7 +287,7 @@ async function start(surroundings: Surroundings): Promise<Figures> {
   return { milliseconds: performance.now(), cpu: (user + system) / 1000 };
 }
 
-/** Tasks that a process left behind in the middle of a turn: until they can be asked about, and until all have ended. */
+/** Tasks that a process left in the middle of a turn: time until they can be queried, and until all have ended. */
 async function recovery(surroundings: Surroundings): Promise<Figures> {
   const { library, directory, quick } = surroundings;
   const count = quick ? 1_000 : 10_000;
@@ -292,7 +318,7 @@ async function recovery(surroundings: Surroundings): Promise<Figures> {
   );
 }
 
-/** With the limits that everybody has, under which tasks wait for each other. */
+/** With the default limits, under which tasks wait for each other. */
 async function memory({ library, directory, quick }: Surroundings): Promise<Figures> {
   const data = join(directory, "memory");
   const mailroom = await library.Mailroom.open({ swarm: threeHops(library), data, durability: "fast" });
@@ -308,7 +334,7 @@ async function memory({ library, directory, quick }: Surroundings): Promise<Figu
   return figures;
 }
 
-/** Tasks of a swarm file, with the limits that everybody has: what a server does, without the server. */
+/** Tasks of a swarm file, with the default limits: a server's work without the server. */
 async function swarmFileTasks(surroundings: Surroundings): Promise<Figures> {
   const { library, directory, durability, quick, swarmFile = "" } = surroundings;
   const { definition: swarm } = await library.loadSwarm(swarmFile);

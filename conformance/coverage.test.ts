@@ -23,7 +23,7 @@ function cited(): Map<string, string[]> {
 describe("requirements", () => {
   const citations = cited();
 
-  it("have ids of their own", () => {
+  it("have unique ids", () => {
     const ids = REQUIREMENTS.map(({ id }) => id);
     expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** Asking a proxy on this machine: over HTTP/1.1 by Node, over HTTP/3 by a curl that speaks it. */
+/** Requests to a local proxy: over HTTP/1.1 with Node, over HTTP/3 with a curl that supports it. */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -10,9 +10,9 @@ export interface Asking {
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly localAddress?: string;
-  /** File with the authorities that are believed. */
+  /** File with the trusted CAs. */
   readonly ca?: string;
-  /** For answers that have no end: when what came is enough. */
+  /** For endless answers: returns whether the text received so far is enough. */
   readonly enough?: (text: string) => boolean;
 }
 
@@ -64,7 +64,7 @@ export function speaksHttp3(curl: string): boolean {
   return typeof stdout === "string" && stdout.includes("HTTP3");
 }
 
-/** Nothing but HTTP/3: an answer of another version is an error. */
+/** HTTP/3 only: an answer in another version is an error. */
 export function askByCurl(curl: string, port: number, authorities: string): Ask {
   return (path, asking = {}) => {
     const { site = "localhost", method = "GET", body, headers = {}, localAddress, ca = authorities } = asking;
@@ -73,7 +73,7 @@ export function askByCurl(curl: string, port: number, authorities: string): Ask 
       ...["--cacert", ca, "--resolve", `${site}:${port}:127.0.0.1`, "--request", method],
       ...Object.entries(headers).flatMap(([name, value]) => ["--header", `${name}: ${value}`]),
       ...(localAddress === undefined ? [] : ["--interface", localAddress]),
-      // Without `Expect`, for which there is nobody to wait.
+      // Without `Expect`, because the server sends no interim answer.
       ...(body === undefined ? [] : ["--header", "expect:", "--data-binary", "@-"]),
       `https://${site}:${port}${path}`,
     ];
@@ -100,7 +100,7 @@ export function askByCurl(curl: string, port: number, authorities: string): Ask 
       });
       child.on("error", reject);
       child.on("close", () => {
-        // An answer that came before all was sent is an answer, whatever curl says of the rest.
+        // An answer that arrives before the whole request was sent counts, whatever curl reports about the rest.
         const answer = read();
         if (answer === undefined) reject(new Error(`${path}: ${complaints}`));
         else resolve(answer);

@@ -1,12 +1,12 @@
 /**
- * Writes the journals of `test/corpus/v<n>`: what this version writes must load in every later one.
+ * Writes the journals of `test/corpus/v<n>`: every later version must load what this one writes.
  *
- *   npx tsx scripts/corpus.ts            writes files that are not there yet
- *   npx tsx scripts/corpus.ts --rewrite  writes all of them again; never for a version that was released
+ *   npx tsx scripts/corpus.ts            writes missing files
+ *   npx tsx scripts/corpus.ts --rewrite  rewrites all files; never for a released version
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { JOURNAL_VERSION } from "../src/engine/entries.js";
+import { JOURNAL_VERSION } from "../src/engine/task/entries.js";
 import { CORPUS, summaryOf } from "../test/corpus/journals.js";
 import {
   acknowledge,
@@ -41,7 +41,7 @@ const SCENARIOS: Readonly<Record<string, () => TestTask>> = {
     task.turn("boss", complete("I do not know."));
     return task;
   },
-  /** Calls that wait for a person: answered once, then not. */
+  /** Breakpoint calls: answered once, then not. */
   breakpoints() {
     const task = new TestTask(office(tools), { body: "Buy it." });
     task.turn("boss", act("look_up"), act("approve", { price: 3 }));
@@ -52,7 +52,37 @@ const SCENARIOS: Readonly<Record<string, () => TestTask>> = {
     task.post("Leave it.");
     return task;
   },
-  /** The process is closed in the middle of a turn, and opened again. */
+  /** A second person answers for the owner. */
+  approvers() {
+    const task = new TestTask(office(tools), { body: "Buy it." });
+    task.do({ type: "name_approvers", approvers: ["user:bo", "admin"], by: { role: "user", id: "ulla" } });
+    task.turn("boss", act("approve", { price: 3 }));
+    const by = { role: "user", id: "bo" } as const;
+    task.do({ type: "answer_breakpoint", results: { content: "yes" }, by });
+    task.turn("boss", complete("bought"));
+    return task;
+  },
+  /** Actions that run together, and calls that wait for approval: approved with changes, rejected, expired. */
+  approvals() {
+    const pay = action("pay", undefined, { approval: true, approvalTimeout: 60_000 });
+    const task = new TestTask(office({ ...tools, actions: [...tools.actions, pay] }), { body: "Pay." });
+    const boss = () => task.agent("boss").turn?.asked.map(({ call }) => call.id) ?? [];
+    task.turn("boss", act("look_up"), act("pay", { euros: 9 }), act("pay", { euros: 5 }), ask("ann", "paid"));
+    const [first = "", second = ""] = boss();
+    const by = { role: "user", id: "ulla" } as const;
+    const args = { euros: 1 };
+    task.do({ type: "answer_approvals", decisions: [{ callId: first, decision: "approve", args }], by });
+    task.finish("boss", "paid 1", true, "pay");
+    task.finish("boss", "a price", true, "look_up");
+    const decisions = [{ callId: second, decision: "reject", reason: "twice" }] as const;
+    task.do({ type: "answer_approvals", decisions, by });
+    task.turn("boss", act("pay", { euros: 2 }));
+    task.at += 60_000;
+    task.do({ type: "approval_time" });
+    task.turn("boss", act("pay", { euros: 3 }), act("look_up"));
+    return task;
+  },
+  /** The process closes in the middle of a turn and opens again. */
   parked() {
     const task = new TestTask(office(tools), { body: "Wait." });
     const took = [task.head("boss")];
@@ -61,7 +91,7 @@ const SCENARIOS: Readonly<Record<string, () => TestTask>> = {
     task.turn("boss", complete("done"));
     return task;
   },
-  /** An agent fails, is recovered too often, and fails the task; the user tries again. */
+  /** An agent fails, is recovered too often, and fails the task; the user retries. */
   failures() {
     const task = new TestTask(office(tools), { body: "Try." });
     task.turn("boss", ask("ann", "try"), ask("nobody", "try"), act("unknown"));
@@ -70,7 +100,7 @@ const SCENARIOS: Readonly<Record<string, () => TestTask>> = {
     task.post("Try again.");
     return task;
   },
-  /** Cancelled while an action runs, and gone on with. */
+  /** Cancelled while an action runs, and resumed. */
   cancelled() {
     const task = new TestTask(office(tools), { body: "Look around." });
     task.turn("boss", ask("bob", "look around"), act("look_up"), act("look_up"));
@@ -87,7 +117,7 @@ const SCENARIOS: Readonly<Record<string, () => TestTask>> = {
     task.post("Once more.");
     return task;
   },
-  /** The limit of steps, and the last turn. */
+  /** The step limit and the last turn. */
   steps() {
     const task = new TestTask(office(), { body: "Talk.", maxSteps: 2 });
     task.turn("boss", ask("ann", "one"), wait());
@@ -95,7 +125,7 @@ const SCENARIOS: Readonly<Record<string, () => TestTask>> = {
     task.turn("boss", ask("ann", "three"));
     return task;
   },
-  /** Nobody does anything any more. */
+  /** All agents are idle. */
   idle() {
     const task = new TestTask(office(), { body: "Wait." });
     task.turn("boss", broadcast("hello"));
@@ -162,7 +192,7 @@ const SCENARIOS: Readonly<Record<string, () => TestTask>> = {
     });
     return task;
   },
-  /** Memory that is compacted, and a swarm that changes under a running task. */
+  /** Compacted memory, and a swarm that changes under a running task. */
   memory() {
     const task = new TestTask(office(tools), { body: "Remember this." });
     task.turn("boss", ask("ann", "remember"), ask("bob", "remember"), wait());
@@ -181,7 +211,7 @@ const SCENARIOS: Readonly<Record<string, () => TestTask>> = {
     );
     return task;
   },
-  /** Agents that run only when they are told to. */
+  /** Agents in manual mode. */
   manual() {
     const task = new TestTask(office(), { body: "Play.", type: "broadcast", manual: true });
     task.manualStep("ann", "your move", { type: "broadcast", targets: [] });
@@ -198,7 +228,7 @@ const SCENARIOS: Readonly<Record<string, () => TestTask>> = {
 };
 
 function runningCall(task: TestTask, name: string): string {
-  const call = task.agent(name).turn?.running?.call;
+  const call = task.agent(name).turn?.running[0]?.call;
   if (call === undefined) throw new Error(`agent '${name}' runs no action`);
   return call.id;
 }

@@ -1,12 +1,12 @@
 /**
- * Tries the configurations of deploy/ with real proxies: names, paths and ports are replaced, everything else is what is
- * shipped. To be run by hand after `npm run build`, with nginx or Caddy installed.
+ * Tests the configurations of deploy/ with real proxies: only names, paths and ports are replaced. Run it by hand after
+ * `npm run build`, with nginx or Caddy installed.
  *
  *   npx tsx scripts/proxies.ts nginx|caddy [--program <path>] [--curl <path>]
  *
- * Behind the proxy is one agent of the mesh with its HTTP API; a second one, without a proxy, is its peer. HTTP/3 is
- * tried with a curl that speaks it (`curl --version` names HTTP3, as in Debian 13), under a proxy that does; without
- * them it is left out, and said so.
+ * Behind the proxy is one agent of the mesh with its HTTP API; a second one, without a proxy, is its peer. HTTP/3
+ * needs a curl and a proxy that support it (`curl --version` names HTTP3, as in Debian 13); otherwise it is reported as
+ * skipped.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
@@ -32,7 +32,7 @@ import { parseArgs } from "node:util";
 import { WebSocket } from "ws";
 import { keyPairFromSeed } from "../src/mesh/identity/keys.js";
 import { makeDevCertificates } from "../src/mesh/index.js";
-import { signDraft } from "../src/mesh/message/build.js";
+import { signMessage } from "../src/mesh/message/build.js";
 import { type Ask, askByCurl, askByNode, speaksHttp3 } from "./asking.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -44,7 +44,7 @@ const { positionals, values } = parseArgs({
   options: { program: { type: "string" }, curl: { type: "string", default: "curl" } },
 });
 const [kind] = positionals;
-if (kind !== "nginx" && kind !== "caddy") throw new Error("say which: nginx or caddy");
+if (kind !== "nginx" && kind !== "caddy") throw new Error("name the proxy: nginx or caddy");
 const program = values.program ?? kind;
 
 const place = mkdtempSync(join(tmpdir(), "mailroom-proxies-"));
@@ -67,31 +67,31 @@ try {
   writeFileSync(bundle, readFileSync(inner.ca, "utf8") + readFileSync(authority, "utf8"));
   const token = await startAgents();
   await step("answers over HTTP/2 and HTTP/1.1", tryVersions);
-  await step("passes on the four routes of the mesh, and no others", () => tryRoutes(ask));
+  await step("forwards the four routes of the mesh, and no others", () => tryRoutes(ask));
   await step("lets a peer join, and carries messages both ways", tryMesh);
-  await step("lets only what is signed through to the inbox", () => trySigned("carol", ask));
-  await step("cuts off bodies that the mesh would refuse", () => tryBodies(ask));
-  await step("passes events on as they come", () => tryStream(token, ask));
+  await step("forwards only signed messages to the inbox", () => trySigned("carol", ask));
+  await step("rejects bodies that the mesh would reject", () => tryBodies(ask));
+  await step("forwards events as they arrive", () => tryStream(token, ask));
   await step("carries conversations over WebSocket", () => tryWebSocket(token));
   const missing = whatHttp3Lacks();
   const overHttp3 = (what: string, work: () => Promise<void>) =>
     step(`over HTTP/3: ${what}`, missing === undefined ? work : async () => missing);
-  await overHttp3("passes on the four routes of the mesh, and no others", () => tryRoutes(askHttp3));
-  await overHttp3("lets somebody join, and only what is signed through", () => trySigned("dave", askHttp3));
-  await overHttp3("cuts off bodies that the mesh would refuse", () => tryBodies(askHttp3));
-  await overHttp3("passes events on as they come", () => tryStream(token, askHttp3));
-  // The last ones: they leave nothing of what an address may try.
-  await step("has joins counted by who asks, whatever they say about themselves", tryJoinLimit);
-  await step("has failed authentications counted by who asks", tryAuthLimit);
+  await overHttp3("forwards the four routes of the mesh, and no others", () => tryRoutes(askHttp3));
+  await overHttp3("lets a peer join, and forwards only signed messages", () => trySigned("dave", askHttp3));
+  await overHttp3("rejects bodies that the mesh would reject", () => tryBodies(askHttp3));
+  await overHttp3("forwards events as they arrive", () => tryStream(token, askHttp3));
+  // Last, because they use up the limits of an address.
+  await step("counts joins by client address, whatever the headers say", tryJoinLimit);
+  await step("counts failed authentications by client address", tryAuthLimit);
 } finally {
-  // A proxy that is killed leaves its workers behind; one that is asked takes them with it.
+  // A killed proxy leaves its workers behind; one that is terminated stops them.
   for (const child of children) child.kill(child.spawnfile === process.execPath ? "SIGKILL" : "SIGTERM");
   rmSync(place, { recursive: true, force: true });
 }
 
 async function step(what: string, work: () => Promise<string | undefined> | Promise<void>): Promise<void> {
   const leftOut = await work();
-  console.log(leftOut === undefined ? `ok       ${what}` : `left out ${what}: ${leftOut}`);
+  console.log(leftOut === undefined ? `ok       ${what}` : `skipped  ${what}: ${leftOut}`);
 }
 
 // --- the proxies ---------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ async function startNginx(): Promise<string> {
   const bodies = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
     .map((name) => `${name}_temp_path ${join(home, name)};`)
     .join(" ");
-  // Its workers must be able to write into the folder, which is ours alone.
+  // Its workers must be able to write to the folder, which only this user can.
   const user = process.getuid?.() === 0 ? "user root;" : "";
   writeFileSync(
     join(home, "nginx.conf"),
@@ -148,7 +148,7 @@ async function startCaddy(): Promise<string> {
     [/\/etc\/caddy\/mailroom-ca\.pem/gu, inner.ca],
     [/localhost:8443/gu, `localhost:${ports.mesh}`],
     [/localhost:8000/gu, `localhost:${ports.main}`],
-    // Certificates of its own authority: nobody else gives any for names of this machine.
+    // Certificates of its own CA: no public CA issues them for local names.
     [
       /^/u,
       `{\n skip_install_trust\n admin off\n http_port ${ports.plain}\n https_port ${ports.proxy}\n storage file_system ${storage}\n}\n`,
@@ -188,7 +188,7 @@ async function startAgents(): Promise<string> {
       },
     ],
   };
-  // It thinks for longer than anybody here waits, so the streams of its tasks have no end.
+  // Its turn outlasts every test here, so the streams of its tasks have no end.
   writeFileSync(
     join(place, "desk.mjs"),
     "export const agent = { run: () => new Promise((resolve) => setTimeout(resolve, 600_000)) };",
@@ -244,7 +244,7 @@ function mesh(agent: string, ...words: string[]) {
   return JSON.parse(stdout);
 }
 
-// --- what is tried -------------------------------------------------------------------------------------------------
+// --- checks --------------------------------------------------------------------------------------------------------
 
 async function tryVersions(): Promise<void> {
   const session = connectHttp2(`https://localhost:${ports.proxy}`, { ca: readFileSync(bundle) });
@@ -257,10 +257,10 @@ async function tryVersions(): Promise<void> {
   assert.equal(JSON.parse((await ask("/swarm/info")).text).agent_id, "alice");
 }
 
-/** Why HTTP/3 cannot be tried; `undefined` if it can. */
+/** The reason why HTTP/3 cannot be tested; `undefined` if it can. */
 function whatHttp3Lacks(): string | undefined {
   if (!hasHttp3()) return "this nginx has no http_v3_module";
-  return speaksHttp3(values.curl) ? undefined : `${values.curl} does not speak it`;
+  return speaksHttp3(values.curl) ? undefined : `${values.curl} does not support HTTP/3`;
 }
 
 async function tryRoutes(ask: Ask): Promise<void> {
@@ -287,10 +287,10 @@ async function tryMesh(): Promise<void> {
   }
 }
 
-/** An agent without a server joins and speaks for itself. */
+/** An agent without a server joins and sends for itself. */
 async function trySigned(name: string, ask: Ask): Promise<void> {
   const pair = keyPairFromSeed(randomBytes(32));
-  // Where nobody listens: what is meant for it waits.
+  // An address without a listener: mail for it waits.
   const endpoint = "https://localhost:1/swarm";
   const sender = { agent_id: name, endpoint, public_key: pair.publicKey.text };
   const post = async (path: string, body: object) => {
@@ -308,7 +308,7 @@ async function trySigned(name: string, ask: Ask): Promise<void> {
     type: "message" as const,
     content: `hello of ${name}`,
   };
-  const message = signDraft(draft, { agentId: name, endpoint, pair, seals: true }, Date.now());
+  const message = signMessage(draft, { agentId: name, endpoint, pair, seals: true }, Date.now());
   assert.equal((await post("/swarm/message", { ...message, content: "forged" })).status, 401);
   assert.deepEqual(await post("/swarm/message", message), {
     status: 200,
@@ -355,7 +355,7 @@ async function tryStream(token: string, ask: Ask): Promise<void> {
   });
   assert.equal(opened.status, 200);
   assert.match(opened.text, /^event: new_message/u);
-  // The task goes on waiting, so its stream had no end: a proxy that collects would have shown nothing.
+  // The task still waits, so its stream had no end: a buffering proxy would have shown nothing.
   const { text } = await ask("/tasks", { site: MAIL_NAME, headers: { authorization } });
   assert.equal(JSON.parse(text)[task_id].is_running, true);
 }
@@ -408,7 +408,7 @@ function run(path: string, args: readonly string[]): void {
 async function until(holds: () => Promise<boolean>): Promise<void> {
   const end = Date.now() + 30_000;
   while (!(await holds())) {
-    assert.ok(Date.now() < end, "it did not happen in 30 s");
+    assert.ok(Date.now() < end, "no result within 30 s");
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

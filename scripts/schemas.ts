@@ -2,7 +2,7 @@
  * Writes the published JSON Schemas from their sources, `src/mail/message.ts` and `src/mail/swarm-file/schema.ts`.
  *
  *   npx tsx scripts/schemas.ts           write them
- *   npx tsx scripts/schemas.ts --check   fail if what is there is not current
+ *   npx tsx scripts/schemas.ts --check   fail if the files are outdated
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { mailCoreSchema, mailInterswarmSchema } from "../src/mail/schema.js";
@@ -22,7 +22,7 @@ for (const [name, schema] of Object.entries(schemas)) {
     writeFileSync(file, text);
     console.log(`schemas/${name} written`);
   } else if (readIfThere(file) !== text) {
-    console.error(`schemas/${name} is not current: run npx tsx scripts/schemas.ts`);
+    console.error(`schemas/${name} is outdated: run npx tsx scripts/schemas.ts`);
     process.exitCode = 1;
   }
 }

@@ -1,69 +1,97 @@
-/** The public library. Everything that is not exported here or from a subpath is internal. */
+/**
+ * `agent-mailroom`: define swarms, run them durably, ask them things.
+ *
+ * Other entry points: `agent-mailroom/server`, `/client`, `/mail` (the protocol as data) and `/testing`. Everything else is
+ * internal.
+ */
 
-export * from "./actions/index.js";
-export * from "./agents/index.js";
-export type {
-  Action,
-  ActionContext,
-  AgentAnswer,
-  AgentFunction,
-  HistoryItem,
-  HoldReason,
-  OfferedTool,
-  ResultItem,
-  TaskFacts,
-  ToolChoice,
-  Turn,
-  Usage,
-} from "./engine/agent.js";
-export { TurnHeldError } from "./engine/agent.js";
-export type { Carriage, Carrier, OutgoingMail } from "./engine/carrier.js";
-export type { AgentDefinition, SwarmDefinition } from "./engine/definition.js";
-export type { Entry, EntryKind } from "./engine/entries.js";
-export type { InstanceMemory, KeyValueMemory, MemoryItem, MemoryListOptions } from "./engine/memory.js";
-export type {
-  Bus,
-  Clock,
-  Ids,
-  InstanceId,
-  InstanceRole,
-  Store,
-  TaskStatus,
-} from "./engine/ports.js";
+// Definitions
 export {
-  type ActionOverride,
-  DEFAULT_RUNTIME_LIMITS,
-  type Lending,
-  type NumberedEntry,
-  type Outcome,
-  type Posted,
+  type ActionOptions,
+  clockAction,
+  connectMcpServer,
+  defineAction,
+  type FileActionOptions,
+  fileActions,
+  httpActions,
+  interswarmActions,
+  type McpServer,
+  type McpServerOptions,
+  mcpActions,
+  memoryActions,
+  type OutboundOptions,
+} from "./actions/index.js";
+export {
+  type LanguageModel,
+  type Mail,
+  type MailFunction,
+  type ModelAgentOptions,
+  modelAgent,
+  type ScriptedRuleInput as ScriptedRule,
+  scriptedAgent,
+} from "./agents/index.js";
+// Errors
+export {
+  type Clock,
+  type ErrorCode,
+  type Ids,
+  isMailroomError,
+  MailroomError,
   type Problem,
-  RuntimeError,
-  type RuntimeErrorCode,
+} from "./base/index.js";
+export { createLocalBus } from "./bus/index.js";
+export {
+  type Action,
+  type ActionContext,
+  type ActionOverride,
+  type AgentDefinition,
+  type AgentFunction,
+  type ApprovalContext,
+  type ApprovalDecision,
+  type Entry as JournalEntry,
+  EVENT_NAMES,
+  type HistoryItem,
+  type InstanceId,
+  type KeyValueStore,
+  type LentMessage,
+  type MailEvent as TaskEvent,
   type RuntimeLimits,
   StoppedError,
-} from "./engine/runtime/index.js";
-export { EVENT_NAMES, type EventData, type EventName, type MailEvent } from "./engine/view/events.js";
-export type { TaskRecord, TaskSummary } from "./engine/view/record.js";
-export type { Answer } from "./library/answer.js";
+  type Store,
+  type SwarmDefinition,
+  type TaskRecord,
+  type TaskStatus,
+  type TaskSummary,
+  type Turn,
+  TurnHeldError,
+  type TurnResult,
+  type Usage,
+} from "./engine/index.js";
+export type { Bus } from "./journal/index.js";
+// Running
 export {
+  type Answer,
   type AskOptions,
+  type BreakpointAnswer,
+  type EventOptions,
   Instance,
+  loadSwarm,
+  loadSwarms,
+  loadSwarmsFromText,
+  Mailroom,
+  type MailroomOptions,
   type PostedTask,
-  type StreamOptions,
-  type TaskList,
-} from "./library/instance.js";
-export { type CallerOptions, Mailroom, type MailroomOptions, RemoteAgent } from "./library/mailroom.js";
-export type { RetentionOptions } from "./library/retention.js";
-export { type BreakpointAnswer, type EventOptions, type ManualStepOptions, Task } from "./library/task.js";
-export * from "./mail/index.js";
+  RemoteAgent,
+  type RetentionOptions,
+  Task,
+} from "./library/index.js";
+export { openStore, type StoreOptions } from "./store/index.js";
 export {
-  createLocalBus,
-  type Durability,
-  openStore,
-  StoreDamagedError,
-  StoreDirectoryError,
-  StoreLockedError,
-  type StoreOptions,
-} from "./store/index.js";
-export * from "./swarm/index.js";
+  type AgentOptions,
+  defineAgent,
+  defineSwarm,
+  type LoadedSwarm,
+  type LoadOptions,
+  type SwarmOptions,
+  subswarm,
+} from "./swarm/index.js";

@@ -1,4 +1,4 @@
-/** What is measured: the same task in each system, with a model that answers at once. */
+/** The measured task, the same in each system, with a model that answers at once. */
 export const QUESTION = "What is the weather in Tokyo?";
 export const FORECAST = "sunny, 21 °C";
 
@@ -6,9 +6,9 @@ export const FORECAST = "sunny, 21 °C";
 export const TURNS = 3;
 
 export interface Contender {
-  /** Does one task; the answer is the forecast. `caller` counts those who ask at the same time. */
+  /** Runs one task; the answer is the forecast. `caller` numbers the concurrent callers. */
   run(caller: number): Promise<string>;
-  /** Milliseconds that were spent inside the model since the beginning: they are nobody's overhead. */
+  /** Milliseconds spent inside the model so far; they do not count as overhead. */
   modelTime(): number;
   close(): Promise<void>;
 }
@@ -16,6 +16,6 @@ export interface Contender {
 export interface Surroundings {
   /** An empty directory. */
   readonly directory: string;
-  /** Whether every step is to be on the disk before the next one begins. */
+  /** Whether every step must be synced to disk before the next one starts. */
   readonly fsync: boolean;
 }

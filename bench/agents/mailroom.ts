@@ -1,8 +1,9 @@
 /** Mailroom: two model agents, with a model of the AI SDK that is given in code. */
-import { defineAgent, defineSwarm, Mailroom, type ModelAgentOptions, modelAgent } from "../../src/index.js";
+import type { LanguageModel } from "ai";
+import { defineAgent, defineSwarm, Mailroom, modelAgent } from "../../src/index.js";
 import { type Contender, FORECAST, QUESTION, type Surroundings } from "./contender.js";
 
-type Model = Exclude<ModelAgentOptions["llm"], string>;
+type Model = Extract<LanguageModel, { readonly specificationVersion: "v3" }>;
 type Prompt = Parameters<Model["doGenerate"]>[0]["prompt"];
 
 const USAGE = {

@@ -1,7 +1,7 @@
 /**
- * What a system of agents costs beside its models: the same three-hop hand-off in Mailroom, LangGraph.js and the
- * OpenAI Agents SDK, with a model that answers at once. The systems take turns, each in a fresh process, several times
- * over; the medians are reported.
+ * The overhead of an agent system besides its models: the same three-hop hand-off in Mailroom, LangGraph.js and the
+ * OpenAI Agents SDK, with a model that answers at once. The systems alternate, each in a fresh process, several
+ * times; the medians are reported.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -20,7 +20,9 @@ const QUICK = process.argv.includes("--quick");
 const ROUNDS = QUICK ? 3 : 7;
 const TIME = QUICK ? 500 : 2_000;
 
-/** Whom Mailroom is set against: the one that promises the same, then those that promise less. */
+/**
+ * The systems that Mailroom is compared with: first the one with the same guarantees, then those with weaker ones.
+ */
 const RIVALS: Readonly<Record<string, readonly string[]>> = {
   [MAILROOM_FSYNC]: [LANGGRAPH_FSYNC, LANGGRAPH, OPENAI_AGENTS],
   [MAILROOM_FAST]: [LANGGRAPH, OPENAI_AGENTS],
@@ -30,7 +32,7 @@ interface Figure {
   readonly what: string;
   readonly unit: string;
   readonly of: (measured: Measured) => number;
-  /** Whether Mailroom's is to be set against the others'. */
+  /** Whether Mailroom's figure is compared with the others'. */
   readonly compared?: true;
 }
 

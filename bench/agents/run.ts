@@ -1,4 +1,4 @@
-/** One measurement of one system, in a process of its own: `run.js <index of the system> <at once> <milliseconds>`. */
+/** One measurement of one system, in its own process: `run.js <index of the system> <concurrency> <milliseconds>`. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,9 +7,9 @@ import { SYSTEMS } from "./systems.js";
 
 export interface Measured {
   readonly tasksPerSecond: number;
-  /** Milliseconds between asking and answering, without the model, for each of the turns. */
+  /** Milliseconds from request to answer, without the model, per turn. */
   readonly overheadPerTurn: number;
-  /** Milliseconds of processor time for each of the turns: the same on a busy machine as on an idle one. */
+  /** Milliseconds of processor time per turn: independent of the machine's other load. */
   readonly workPerTurn: number;
 }
 
@@ -37,7 +37,7 @@ async function load(milliseconds: number): Promise<{ tasks: number; waited: numb
   return { tasks, waited, took: performance.now() - begin };
 }
 
-// Compilers need a while to see what is asked of them often.
+// Warm up the compilers.
 await load(time);
 const before = contender.modelTime();
 const cpuBefore = process.cpuUsage();

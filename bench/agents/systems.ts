@@ -1,14 +1,14 @@
-/** The systems, each as it is durable. */
+/** The systems, each with its durable store. */
 export interface System {
   readonly name: string;
   readonly store: string;
   readonly durability: string;
-  /** A module with `open(surroundings): Promise<Contender>`; those of the peers are not compiled. */
+  /** A module with `open(surroundings): Promise<Contender>`; those of other systems are not compiled. */
   readonly module: URL;
   readonly fsync: boolean;
 }
 
-/** This file is compiled to `.bench/bench/agents`; what it is compiled from stays where it is. */
+/** This file is compiled to `.bench/bench/agents`; the peers' sources are not. */
 const peer = (file: string) => new URL(`../../../bench/agents/${file}`, import.meta.url);
 const own = new URL("./mailroom.js", import.meta.url);
 
@@ -22,7 +22,7 @@ export const SYSTEMS: readonly System[] = [
   { name: MAILROOM_FSYNC, store: "sqlite", durability: "fsync", module: own, fsync: true },
   { name: MAILROOM_FAST, store: "sqlite", durability: "fast", module: own, fsync: false },
   { name: LANGGRAPH_FSYNC, store: "sqlite", durability: "fsync", module: peer("langgraph.mjs"), fsync: true },
-  // As it comes: better-sqlite3 syncs a write-ahead log only at its checkpoints.
+  // With its defaults: better-sqlite3 syncs a write-ahead log only at checkpoints.
   { name: LANGGRAPH, store: "sqlite", durability: "fast", module: peer("langgraph.mjs"), fsync: false },
   {
     name: OPENAI_AGENTS,

@@ -1,16 +1,15 @@
 /**
- * A breakpoint: before the shop spends money, a person has to say yes.
+ * A breakpoint: a person must approve before the shop spends money.
  *
  *   npx tsx examples/ask-a-person/main.ts           asks at the terminal
- *   npx tsx examples/ask-a-person/main.ts --check   answers by itself, and checks what comes of it
+ *   npx tsx examples/ask-a-person/main.ts --check   answers by itself and checks the result
  */
 import assert from "node:assert/strict";
 import { createInterface } from "node:readline/promises";
+import { type Answer, defineAction, defineAgent, defineSwarm, Mailroom } from "agent-mailroom";
 import { z } from "zod";
-// In a project of your own: from "mailroom".
-import { type Answer, defineAction, defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
 
-// What the function of a breakpoint tool would do does not matter: it is never run. A person answers instead.
+// The function of a breakpoint tool never runs; the user's answer is its result.
 const approve = defineAction({
   name: "approve_order",
   description: "Asks a person whether an order may be placed.",
@@ -36,12 +35,12 @@ const mailroom = await Mailroom.open({
 });
 const ann = mailroom.user("ann");
 
-/** Asks until nothing waits for an answer any more. */
+/** Asks until no call waits for an answer. */
 async function order(item: string, person: (question: string) => Promise<string>): Promise<Answer> {
   let answer = await ann.ask(item);
   while (answer.status === "paused") {
     const task = await ann.requireTask(answer.taskId);
-    // The task waits in the store: this could as well be another process, days later.
+    // The task waits in the store: another process could answer days later.
     const results = [];
     for (const call of answer.breakpoints) {
       const content = await person(`${call.name} ${JSON.stringify(call.args)}? `);

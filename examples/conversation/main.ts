@@ -1,6 +1,6 @@
 /**
- * A conversation: one task, several turns, over HTTP. The swarm remembers what was said before, also when the server was
- * stopped in between.
+ * A conversation: one task, several turns, over HTTP. The swarm keeps its history, also when the server restarts in
+ * between.
  *
  *   npx tsx examples/conversation/main.ts
  */
@@ -8,13 +8,11 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-// In a project of your own: from "mailroom/client", "mailroom" and "mailroom/server".
-import { devAuthenticator } from "../../src/auth/index.js";
-import { MailClient } from "../../src/client/index.js";
-import { createServer } from "../../src/http/index.js";
-import { defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
+import { defineAgent, defineSwarm } from "agent-mailroom";
+import { MailClient } from "agent-mailroom/client";
+import { createServer } from "agent-mailroom/server";
 
-/** Keeps a shopping list. It has no variables: what it knows is what it finds in its own history of the task. */
+/** Keeps a shopping list. It has no variables: its state is its own history of the task. */
 const keeper = defineAgent({
   name: "keeper",
   enableEntrypoint: true,
@@ -34,26 +32,20 @@ const keeper = defineAgent({
 const swarm = defineSwarm({ name: "list", agents: [keeper] });
 const data = await mkdtemp(join(tmpdir(), "conversation-"));
 
-/** Runs a server for as long as `work` takes. */
+/** Runs a server while `work` runs. */
 async function withServer(work: (client: MailClient) => Promise<void>): Promise<void> {
-  const mailroom = await Mailroom.open({ swarm, data });
-  const server = await createServer({
-    mailroom,
-    authenticator: devAuthenticator(),
-    version: "0.0.0",
-    dev: true,
-  });
+  const server = await createServer({ swarm, data, dev: true, settings: { log: { level: "warn" } } });
   try {
-    await work(new MailClient(await server.listen(), { token: "user:ann" }));
+    const url = await server.listen({ port: 0 });
+    await work(new MailClient(url, { token: "user:ann" }));
   } finally {
     await server.close();
-    await mailroom.close();
   }
 }
 
 const answers: string[] = [];
 async function say(client: MailClient, text: string): Promise<void> {
-  // The task's id is what makes it one conversation.
+  // Messages with the same task id are one conversation.
   const { response } = await client.postMessage(text, { taskId: "shopping" });
   console.log(`ann:    ${text}\nkeeper: ${response}`);
   answers.push(response);
@@ -63,7 +55,7 @@ await withServer(async (client) => {
   await say(client, "What is on the list?");
   await say(client, "add bread");
 });
-console.log("        (the server is stopped and started again)");
+console.log("(the server restarts)");
 await withServer(async (client) => {
   await say(client, "add apples");
   await say(client, "What is on the list?");

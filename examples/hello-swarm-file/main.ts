@@ -5,8 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-// In a project of your own: from "mailroom".
-import { loadSwarm, Mailroom } from "../../src/index.js";
+import { loadSwarm, Mailroom } from "agent-mailroom";
 
 const { definition, warnings } = await loadSwarm(fileURLToPath(new URL("swarms.json", import.meta.url)));
 for (const { path, message } of warnings) console.warn(`${path}: ${message}`);

@@ -4,9 +4,8 @@
  *   npx tsx examples/hello-swarm/main.ts
  */
 import assert from "node:assert/strict";
+import { defineAction, defineAgent, defineSwarm, Mailroom } from "agent-mailroom";
 import { z } from "zod";
-// In a project of your own: from "mailroom".
-import { defineAction, defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
 
 const openingHours = defineAction({
   name: "opening_hours",

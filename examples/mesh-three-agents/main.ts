@@ -1,34 +1,42 @@
 /**
  * Three agents of three owners in one mesh swarm, over real TLS on this machine: an invite, a message to all, a task
- * that one agent's mail swarm hands to another's, and a member who is kicked.
+ * in which one owner's agent asks another's, and a member that is kicked. Each agent is a server in this program; the
+ * operator's commands are those of `mailroom mesh`.
  *
  *   npx tsx examples/mesh-three-agents/main.ts
  */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
+import { execFile } from "node:child_process";
+import { cp, mkdtemp, rm } from "node:fs/promises";
+import { createServer as createSocket } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-// In a project of your own a server does all of this: see docs/mesh.md.
-import { defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
-import { systemClock, systemIds } from "../../src/library/clock.js";
-import {
-  createMeshHandler,
-  InboundBridge,
-  initMesh,
-  listen,
-  MeshCarrier,
-  makeDevCertificates,
-  openMesh,
-} from "../../src/mesh/index.js";
-import { createGuard, createHttpClient } from "../../src/net/index.js";
-import { openStore } from "../../src/store/index.js";
+import { dirname, join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { defineAgent, defineSwarm } from "agent-mailroom";
+import { createServer } from "agent-mailroom/server";
 
-const directory = await mkdtemp(join(tmpdir(), "mesh-three-agents-"));
-const tls = await makeDevCertificates(join(directory, "tls"), Date.now());
+const directory = await mkdtemp(join(tmpdir(), "mesh-"));
+const program = join(
+  dirname(fileURLToPath(import.meta.resolve("agent-mailroom/package.json"))),
+  "bin/mailroom.js",
+);
 
-/** Answers whoever asks; a question for bob is handed on to him. */
+/** Runs `mailroom mesh …` on an agent's data directory, through its server if one runs there. */
+async function mesh(agent: string, command: string, ...options: readonly string[]): Promise<string> {
+  const data = ["--data", join(directory, agent)];
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    program,
+    "mesh",
+    command,
+    ...data,
+    ...options,
+  ]);
+  return stdout.trim();
+}
+
+/** Answers questions; a question for bob is forwarded to him. */
 const clerk = (name: string) =>
   defineSwarm({
     name: `${name}-office`,
@@ -52,80 +60,57 @@ const clerk = (name: string) =>
   });
 
 async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
+  const socket = createSocket();
+  await new Promise<void>((resolve) => socket.listen(0, "127.0.0.1", resolve));
+  const address = socket.address();
+  await new Promise((resolve) => socket.close(resolve));
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 async function openAgent(name: string) {
-  const home = join(directory, name);
+  const data = join(directory, name);
   const port = await freePort();
-  initMesh({ directory: home, agentId: name, endpoint: `https://localhost:${port}/swarm`, dev: true });
-  const store = await openStore({ directory: home });
-  const http = createHttpClient({
-    clock: systemClock,
-    guard: createGuard({ allow: ["loopback"] }),
-    tls: { extraCaFile: tls.ca },
-  });
-  const report = ({ message }: { message: string }) => console.error(`${name}: ${message}`);
-  const node = await openMesh({ directory: home, store, http, clock: systemClock, ids: systemIds, report });
-  const carrier = new MeshCarrier(node, store.mesh);
-  const mailroom = await Mailroom.open({ swarm: clerk(name), store, carriers: [carrier] });
-  carrier.start(mailroom.runtime);
-  const bridge = new InboundBridge({ node, runtime: mailroom.runtime, store });
-  await bridge.start();
-  const pem = { cert: readFileSync(tls.cert, "utf8"), key: readFileSync(tls.key, "utf8") };
-  const listener = await listen({ handle: createMeshHandler(node), host: "localhost", port, ...pem });
-  /** Resolves with the next message for which `isWanted` holds. */
-  const received = (isWanted: (content: string) => boolean) =>
-    new Promise<string>((resolve) => {
-      const stop = node.onMessage(({ content, type }) => {
-        if (type !== "message" || !isWanted(content)) return;
-        stop();
-        resolve(content);
-      });
-    });
-  const close = async () => {
-    await listener.close();
-    await bridge.stop();
-    await mailroom.close();
-    await node.close();
-    await http.close();
-    await store.close();
-  };
-  return { node, mailroom, received, close };
+  await mesh(name, "init", "--dev", "--agent-id", name, "--endpoint", `https://localhost:${port}/swarm`);
+  // All three trust the same development CA.
+  if (name !== "alice") await cp(join(directory, "alice", "tls"), join(data, "tls"), { recursive: true });
+  const settings = { log: { level: "warn" }, mesh: { listen: `localhost:${port}` } } as const;
+  const server = await createServer({ swarm: clerk(name), data, dev: true, settings });
+  await server.listen({ port: 0 });
+  // Commands reach the server through this socket.
+  await server.openControl(join(data, "control.sock"));
+  return server;
 }
 
-const [alice, bob, carol] = await Promise.all(["alice", "bob", "carol"].map(openAgent));
-assert(alice !== undefined && bob !== undefined && carol !== undefined);
+await mesh("alice", "dev-ca");
+const servers = [await openAgent("alice"), await openAgent("bob"), await openAgent("carol")];
+const [alice] = servers;
+assert(alice !== undefined);
 
-// Alice makes the swarm; one invite for two.
-const lab = await alice.node.create("Lab");
-const invite = await alice.node.invite(lab.id, { maxUses: 2 });
-await bob.node.join(invite);
-await carol.node.join(invite);
-console.log("members:", [...carol.node.swarm(lab.id).members.keys()].join(", "));
+// Alice creates the swarm; one invite for two.
+await mesh("alice", "create", "--name", "Lab");
+const invite = await mesh("alice", "invite", "--max-uses", "2");
+for (const name of ["bob", "carol"]) await mesh(name, "join", "--token", invite);
+console.log(await mesh("carol", "list", "--members"));
 
-// To everybody, signed. Each answer comes from the swarm behind the agent.
-const answers = [bob, carol].map((_, index) => {
-  const name = index === 0 ? "bob" : "carol";
-  return alice.received((content) => content.startsWith(`I am ${name}`));
-});
-await alice.node.send({ swarmId: lab.id, content: "Who reads this?" });
-console.log("answers:", await Promise.all(answers));
+// A signed message to all. Each answer comes from the swarm behind the agent.
+await mesh("alice", "send", "--message", "Who reads this?");
+let messages = "";
+while (!["I am bob", "I am carol"].every((answer) => messages.includes(answer))) {
+  await pause(50);
+  messages = await mesh("alice", "messages");
+}
+console.log(messages);
 
 // A task of Alice's own swarm, in which her clerk asks bob@lab.
 const { status, response } = await alice.mailroom.user("ann").ask("What is the news?");
-console.log("task:", response);
+console.log(response);
 assert.equal(status, "completed");
 assert.match(response, /^bob@lab says: I am bob/u);
 
-// Out is out, whether they answer or not.
-await alice.node.kick(lab.id, "carol", "the example is over");
-assert.deepEqual([...alice.node.swarm(lab.id).members.keys()], ["alice", "bob"]);
+// A kick takes effect whether or not the member answers.
+await mesh("alice", "kick", "--agent", "carol", "--reason", "the example is over");
+assert.doesNotMatch(await mesh("alice", "list", "--members"), /carol/u);
 
-for (const agent of [alice, bob, carol]) await agent.close();
+for (const server of servers) await server.close();
 await rm(directory, { recursive: true });
-console.log("all of it as it should be");
+console.log("all checks passed");

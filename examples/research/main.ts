@@ -1,17 +1,16 @@
 /**
- * Research: a searcher finds statements, a verifier throws out those without a second source, and a summariser writes
- * down what is left.
+ * Research: a searcher finds statements, a verifier drops those without a second source, and a summarizer writes up
+ * the rest.
  *
  *   npx tsx examples/research/main.ts
  *   OPENAI_API_KEY=… npx tsx examples/research/main.ts     the same agents with models
  */
 import assert from "node:assert/strict";
+import { defineAction, defineAgent, defineSwarm, Mailroom } from "agent-mailroom";
 import { z } from "zod";
-// In a project of your own: from "mailroom".
-import { defineAction, defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
-import { llm, mind } from "../minds.js";
+import { llm, scriptOrModel } from "../agents.js";
 
-/** A library small enough to be read. In a project of your own: an HTTP action, or an MCP server. */
+/** A library small enough to read. In a project of your own: an HTTP action, or an MCP server. */
 const LIBRARY: readonly { readonly source: string; readonly text: string }[] = [
   { source: "atlas", text: "The lighthouse of Alexandria was over 100 metres high." },
   { source: "chronicle", text: "The lighthouse of Alexandria was over 100 metres high." },
@@ -46,16 +45,16 @@ const lead = defineAgent({
   name: "lead",
   enableEntrypoint: true,
   canCompleteTasks: true,
-  commTargets: ["searcher", "verifier", "summariser"],
-  run: mind(
-    "You lead research. Have 'searcher' find statements about one word of the question, 'verifier' check them, and 'summariser' write up what was confirmed. Complete the task with the summary.",
+  commTargets: ["searcher", "verifier", "summarizer"],
+  run: scriptOrModel(
+    "You lead research. Have 'searcher' find statements about one word of the question, 'verifier' check them, and 'summarizer' write up what was confirmed. Complete the task with the summary.",
     (mail) => {
       switch (mail.from) {
         case "searcher":
           return mail.request("verifier", "Check", mail.body);
         case "verifier":
-          return mail.request("summariser", "Write", mail.body);
-        case "summariser":
+          return mail.request("summarizer", "Write", mail.body);
+        case "summarizer":
           return mail.complete(mail.body);
         default:
           mail.request("searcher", "Find", mail.body);
@@ -69,11 +68,14 @@ const searcher = defineAgent({
   description: "Finds statements",
   commTargets: ["lead"],
   actions: [search],
-  run: mind("Search the library for one word and answer with the statements, one a line.", (mail) => {
-    const found = mail.resultOf(search);
-    if (found !== undefined) return mail.reply(found.content);
-    mail.act(search, { word: /lighthouse/i.exec(mail.body)?.[0] ?? mail.body });
-  }),
+  run: scriptOrModel(
+    "Search the library for one word and answer with the statements, one a line.",
+    (mail) => {
+      const found = mail.resultOf(search);
+      if (found !== undefined) return mail.reply(found.content);
+      mail.act(search, { word: /lighthouse/i.exec(mail.body)?.[0] ?? mail.body });
+    },
+  ),
 });
 
 const verifier = defineAgent({
@@ -81,7 +83,7 @@ const verifier = defineAgent({
   description: "Keeps what two sources say",
   commTargets: ["lead"],
   actions: [sources],
-  run: mind(
+  run: scriptOrModel(
     "Look up the sources of every statement, all at once, and answer with those that have at least two, one a line.",
     (mail) => {
       const statements = mail.body.split("\n");
@@ -89,24 +91,24 @@ const verifier = defineAgent({
         for (const statement of statements) mail.act(sources, { statement });
         return;
       }
-      // Results come in the order of the calls.
+      // Results are in the order of the calls.
       const kept = statements.filter((_, index) => mail.results[index]?.content.includes(","));
       mail.reply(kept.join("\n"));
     },
   ),
 });
 
-const summariser = defineAgent({
-  name: "summariser",
+const summarizer = defineAgent({
+  name: "summarizer",
   description: "Writes things up",
   commTargets: ["lead"],
-  run: mind("Put the statements into one short paragraph. Add nothing.", (mail) =>
+  run: scriptOrModel("Put the statements into one short paragraph. Add nothing.", (mail) =>
     mail.reply(mail.body.split("\n").join(" ")),
   ),
 });
 
 const mailroom = await Mailroom.open({
-  swarm: defineSwarm({ name: "research", agents: [lead, searcher, verifier, summariser] }),
+  swarm: defineSwarm({ name: "research", agents: [lead, searcher, verifier, summarizer] }),
   data: false,
 });
 const { response } = await mailroom.user("ann").ask("What is known about the lighthouse?");

@@ -1,6 +1,6 @@
 /**
- * A review desk: a writer drafts, a reviewer finds fault until there is none, and nothing is published before a person
- * has said yes at a breakpoint. Between question and answer the process may end: the second half opens the data anew.
+ * A review desk: a writer drafts, a reviewer objects until the text is fine, and nothing is published before a person
+ * approves it at a breakpoint. The process may end between question and answer: the second half reopens the data.
  *
  *   npx tsx examples/review-desk/main.ts
  *   OPENAI_API_KEY=… npx tsx examples/review-desk/main.ts     the same agents with models
@@ -9,12 +9,11 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { defineAction, defineAgent, defineSwarm, Mailroom } from "agent-mailroom";
 import { z } from "zod";
-// In a project of your own: from "mailroom".
-import { defineAction, defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
-import { llm, mind } from "../minds.js";
+import { llm, scriptOrModel } from "../agents.js";
 
-/** A breakpoint tool: a person's answer is its result. */
+/** A breakpoint tool: the editor's answer is its result. */
 const approve = defineAction({
   name: "ask_editor",
   description: "Shows a text to the editor, who answers yes, or what must change.",
@@ -28,8 +27,8 @@ const desk = defineAgent({
   canCompleteTasks: true,
   commTargets: ["writer", "reviewer"],
   actions: [approve],
-  run: mind(
-    "You run a review desk. Have 'writer' draft what is asked for and 'reviewer' judge the draft; go on until the reviewer has no objection. Then show the text with ask_editor. If the editor says yes, complete the task with the text; else have the writer change it and ask again.",
+  run: scriptOrModel(
+    "You run a review desk. Have 'writer' draft what is asked for and 'reviewer' judge the draft; repeat until the reviewer has no objection. Then show the text with ask_editor. If the editor says yes, complete the task with the text; else have the writer change it and ask again.",
     (mail) => {
       const verdict = mail.resultOf(approve);
       if (verdict !== undefined) {
@@ -49,7 +48,7 @@ const writer = defineAgent({
   name: "writer",
   description: "Drafts and changes texts",
   commTargets: ["desk"],
-  run: mind("You write short notices. Answer with the text alone.", (mail) => {
+  run: scriptOrModel("You write short notices. Answer with the text alone.", (mail) => {
     const [text = "", remark] = mail.body.split("\n");
     if (remark === undefined) return mail.reply("we are closed on monday");
     if (remark.includes("Tuesday")) return mail.reply(text.replace("Monday", "Tuesday"));
@@ -61,7 +60,7 @@ const reviewer = defineAgent({
   name: "reviewer",
   description: "Judges texts",
   commTargets: ["desk"],
-  run: mind("Judge the text. Answer 'fine', or in one line what must change.", (mail) =>
+  run: scriptOrModel("Judge the text. Answer 'fine', or in one line what must change.", (mail) =>
     mail.reply(/^[A-Z].*\.$/.test(mail.body) ? "fine" : "A sentence begins large and ends with a full stop."),
   ),
 });
@@ -79,16 +78,17 @@ const open = () =>
 
 const before = await open();
 const asked = await before.user("editor").ask("A notice that we are closed on Monday", { taskId: "notice" });
-assert.equal(asked.status, "paused");
+// A model may decide not to ask, so only scripts are checked.
+if (llm === undefined) assert.equal(asked.status, "paused");
 console.log("The desk asks:", asked.status === "paused" ? asked.breakpoints[0]?.args.text : "");
 await before.close();
 
 const after = await open();
 const task = await after.user("editor").requireTask("notice");
-const again = await task.answer("It is Tuesday.");
-assert.equal(again.status, "paused");
+const again = asked.status === "paused" ? await task.answer("It is Tuesday.") : asked;
+if (llm === undefined) assert.equal(again.status, "paused");
 console.log("It asks again:", again.status === "paused" ? again.breakpoints[0]?.args.text : "");
-const done = await task.answer("yes");
+const done = again.status === "paused" ? await task.answer("yes") : again;
 console.log(done.response);
 if (llm === undefined) assert.equal(done.response, "Published: We are closed on Tuesday.");
 await after.close();

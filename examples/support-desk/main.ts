@@ -1,15 +1,14 @@
 /**
- * A support desk: a coordinator asks a classifier and a sentiment reader at the same time, sends questions that have a
- * known answer to the FAQ, and hands the rest to people.
+ * A support desk: a coordinator asks a classifier and a sentiment reader at the same time, answers questions with a
+ * known answer from the FAQ, and hands the rest to people.
  *
  *   npx tsx examples/support-desk/main.ts
  *   OPENAI_API_KEY=… npx tsx examples/support-desk/main.ts     the same agents with models
  */
 import assert from "node:assert/strict";
+import { defineAction, defineAgent, defineSwarm, Mailroom } from "agent-mailroom";
 import { z } from "zod";
-// In a project of your own: from "mailroom".
-import { defineAction, defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
-import { llm, mind } from "../minds.js";
+import { llm, scriptOrModel } from "../agents.js";
 
 const FAQ: Readonly<Record<string, string>> = {
   delivery: "Parcels take two to four days. The link in your e-mail shows where yours is.",
@@ -29,8 +28,8 @@ const coordinator = defineAgent({
   enableEntrypoint: true,
   canCompleteTasks: true,
   commTargets: ["classifier", "sentiment", "faq"],
-  run: mind(
-    "You answer customers. Ask 'classifier' for the topic and 'sentiment' for the mood of each message, then 'faq' for the answer. Apologise to angry customers. If there is no official answer, say that a colleague will write.",
+  run: scriptOrModel(
+    "You answer customers. Ask 'classifier' for the topic and 'sentiment' for the mood of each message, then 'faq' for the answer. Apologize to angry customers. If there is no official answer, say that a colleague will write.",
     (mail) => {
       if (mail.fromType === "user") {
         mail.request("classifier", "Topic?", mail.body);
@@ -51,7 +50,7 @@ const classifier = defineAgent({
   name: "classifier",
   description: "Says what a message is about: delivery, returns or other",
   commTargets: ["coordinator"],
-  run: mind("Answer each message with one word: delivery, returns or other.", (mail) => {
+  run: scriptOrModel("Answer each message with one word: delivery, returns or other.", (mail) => {
     if (/parcel|deliver|arriv/i.test(mail.body)) return mail.reply("delivery");
     mail.reply(/return|refund|broken/i.test(mail.body) ? "returns" : "other");
   }),
@@ -61,7 +60,7 @@ const sentiment = defineAgent({
   name: "sentiment",
   description: "Says how a customer feels: calm or angry",
   commTargets: ["coordinator"],
-  run: mind("Answer each message with one word about the customer's mood: calm or angry.", (mail) =>
+  run: scriptOrModel("Answer each message with one word about the customer's mood: calm or angry.", (mail) =>
     mail.reply(/!|never again|terrible/i.test(mail.body) ? "angry" : "calm"),
   ),
 });
@@ -71,7 +70,7 @@ const faq = defineAgent({
   description: "Knows the official answers",
   commTargets: ["coordinator"],
   actions: [lookUp],
-  run: mind("Look the topic up and answer with exactly what you find.", (mail) => {
+  run: scriptOrModel("Look the topic up and answer with exactly what you find.", (mail) => {
     const found = mail.resultOf(lookUp);
     if (found === undefined) return mail.act(lookUp, { topic: mail.body });
     mail.reply(found.content);

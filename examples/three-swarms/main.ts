@@ -1,7 +1,7 @@
 /**
  * Three swarms work on one task. A planner in `desk` asks a forecaster in `weather` and a guide in `travel`; the guide
- * asks the forecaster, too, before it answers. The task has the same id and the same owner everywhere, and when its
- * owner is done, it is over everywhere.
+ * also asks the forecaster before it answers. The task has the same id and owner everywhere, and when its owner
+ * completes it, it ends everywhere.
  *
  *   npx tsx examples/three-swarms/main.ts
  */
@@ -10,25 +10,25 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { startServer } from "../../src/cli/server/start.js";
-// In a project of your own: from "mailroom/client", and three terminals with `mailroom server`.
-import { MailClient, type TaskSummary } from "../../src/client/index.js";
-import { loadConfig } from "../../src/config/index.js";
+import { loadSwarm } from "agent-mailroom";
+import { MailClient, type TaskSummary } from "agent-mailroom/client";
+import { createServer } from "agent-mailroom/server";
 
 const NAMES = ["desk", "weather", "travel"] as const;
 const directory = mkdtempSync(join(tmpdir(), "three-swarms-"));
 
 const servers = await Promise.all(
-  NAMES.map((swarmName) => {
-    const swarm = join(import.meta.dirname, "swarms.json");
-    const flags = { dev: true, port: 0, data: join(directory, swarmName), swarm, swarmName };
-    const { settings } = loadConfig({ flags, env: {}, directory });
-    return startServer(settings, directory);
+  NAMES.map(async (name) => {
+    const { definition } = await loadSwarm(join(import.meta.dirname, "swarms.json"), name);
+    const settings = { log: { level: "warn" } } as const;
+    const data = join(directory, name);
+    const server = await createServer({ swarm: definition, data, dev: true, settings });
+    return { name, url: await server.listen({ port: 0 }), close: () => server.close() };
   }),
 );
-const swarms = servers.map(({ url, swarm }) => ({ name: swarm.definition.name, url }));
+const swarms = servers.map(({ name, url }) => ({ name, url }));
 
-// Everybody makes everybody else known, with the token under which it may call there.
+// Each server registers the others, with its token for them.
 const adminOf = (url: string) => new MailClient(url, { token: "admin:root" });
 for (const here of swarms) {
   for (const there of swarms.filter((other) => other !== here)) {
@@ -42,7 +42,7 @@ assert(desk !== undefined);
 const ann = new MailClient(desk.url, { token: "user:ann" });
 let response: string | undefined;
 for await (const { event, data } of ann.postMessageStream("What shall I do in Oslo?", { taskId: "oslo" })) {
-  // What other swarms do for the task comes marked with their names.
+  // Events of other swarms are marked with the swarm's name.
   const { swarm, event: there } = data.extra_data;
   const copied = event === "interswarm_event";
   console.log(copied ? `${String(swarm).padEnd(8)} ${String(there)}` : `desk     ${event}`);
@@ -50,7 +50,7 @@ for await (const { event, data } of ann.postMessageStream("What shall I do in Os
 }
 console.log(`\n${response}\n`);
 
-/** What a server has of the task, in any of its instances, once it is over there. */
+/** The tasks on a server, in all instances, once they have ended. */
 async function ended(url: string): Promise<TaskSummary[]> {
   for (;;) {
     const all: TaskSummary[] = [];

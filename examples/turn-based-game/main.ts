@@ -1,17 +1,16 @@
 /**
- * Manual mode: agents run only when they are told to, one at a time, with what has gathered for them. Here two players
- * take one to three sticks in turn; whoever takes the last one wins. The program keeps the rules, the task the record.
+ * Manual mode: the program runs one agent at a time, with the mail that waits for it. Two players take one to three
+ * sticks in turn; the player that takes the last one wins. The program enforces the rules, the task is the record.
  *
  *   npx tsx examples/turn-based-game/main.ts
  *   OPENAI_API_KEY=… npx tsx examples/turn-based-game/main.ts     the same players with models
  */
 import assert from "node:assert/strict";
-// In a project of your own: from "mailroom".
-import { defineAgent, defineSwarm, type MailFunction, Mailroom, modelAgent } from "../../src/index.js";
-import { llm } from "../minds.js";
+import { defineAgent, defineSwarm, type MailFunction, Mailroom, modelAgent } from "agent-mailroom";
+import { llm } from "../agents.js";
 
 const RULES =
-  "There is a heap of sticks. Players take one, two or three in turn. Whoever takes the last stick wins. When you are told how many are left, answer with the number that you take and nothing else.";
+  "There is a heap of sticks. Players take one, two or three in turn. The player that takes the last stick wins. When you receive the number of sticks left, answer with the number that you take and nothing else.";
 
 /** In manual mode a player's text is its move, so a model must be free to answer without a tool. */
 function player(script: MailFunction) {
@@ -51,7 +50,7 @@ let turn: "clever" | "simple" = "clever";
 const moves: string[] = [];
 for (;;) {
   const said = await task.step(turn, { payload: `${sticks} left` });
-  // A move that is none counts as one stick.
+  // An invalid move counts as one stick.
   const wanted = Number(/[123]/.exec(said?.message.body ?? "")?.[0] ?? 1);
   const taken = Math.min(wanted, sticks);
   sticks -= taken;

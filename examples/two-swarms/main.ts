@@ -7,23 +7,26 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startServer } from "../../src/cli/server/start.js";
-// In a project of your own: from "mailroom/client", and two terminals with `mailroom server`.
-import { MailClient } from "../../src/client/index.js";
-import { loadConfig } from "../../src/config/index.js";
+import { loadSwarm } from "agent-mailroom";
+import { MailClient } from "agent-mailroom/client";
+import { createServer } from "agent-mailroom/server";
 
 const directory = mkdtempSync(join(tmpdir(), "two-swarms-"));
-const serve = (swarmName: string) => {
-  const swarm = join(import.meta.dirname, "swarms.json");
-  const flags = { dev: true, port: 0, data: join(directory, swarmName), swarm, swarmName };
-  const { settings } = loadConfig({ flags, env: {}, directory });
-  return startServer(settings, directory);
+const serve = async (name: string) => {
+  const { definition } = await loadSwarm(join(import.meta.dirname, "swarms.json"), name);
+  const server = await createServer({
+    swarm: definition,
+    data: join(directory, name),
+    dev: true,
+    settings: { log: { level: "warn" } },
+  });
+  return { url: await server.listen({ port: 0 }), close: () => server.close() };
 };
 
 const alpha = await serve("alpha");
 const beta = await serve("beta");
 
-// Each makes the other known, with the token under which it may call there.
+// Each server registers the other, with its token for it.
 const admin = (url: string) => new MailClient(url, { token: "admin:root" });
 await admin(alpha.url).registerSwarm({ name: "beta", baseUrl: beta.url, authToken: "agent:alpha" });
 await admin(beta.url).registerSwarm({ name: "alpha", baseUrl: alpha.url, authToken: "agent:beta" });

@@ -1,4 +1,4 @@
-/** The clock as an action: models do not know what time it is. */
+/** The clock as an action, because models do not have the current time. */
 import { z } from "zod";
 import { defineAction } from "./define.js";
 
@@ -7,23 +7,23 @@ const ClockArguments = z.strictObject({
     .string()
     .min(1)
     .max(64)
-    .refine(isTimeZone, { message: "is not a time zone; write for instance Europe/Lisbon" })
+    .refine(isTimeZone, { message: "is not a time zone; use for example Europe/Lisbon" })
     .optional()
-    .describe("Such as Europe/Lisbon; UTC if left out"),
+    .describe("For example Europe/Lisbon. Default: UTC"),
 });
 
 export function clockAction(options: { readonly name?: string; readonly now?: () => Date } = {}) {
   const now = options.now ?? (() => new Date());
   return defineAction({
     name: options.name ?? "current_time",
-    description: "Says what date and time it is, and which day of the week.",
+    description: "Returns the current date, time and day of the week.",
     parameters: ClockArguments,
     idempotent: true,
     run: ({ time_zone: timeZone = "UTC" }) => describeTime(now(), timeZone),
   });
 }
 
-/** Put together from parts: what the formats of `Intl` look like depends on the version of its data. */
+/** Assembled from parts, because the formats of `Intl` depend on the version of its data. */
 function describeTime(time: Date, timeZone: string): string {
   const format = new Intl.DateTimeFormat("en-GB", {
     timeZone,

@@ -1,10 +1,10 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
-import { contextFor } from "../../test/kit/action-context.js";
+import { actionContext } from "../testing/action-context.js";
 import { defineAction } from "./define.js";
 import type { StandardSchema } from "./standard-schema.js";
 
-const context = contextFor();
+const context = actionContext();
 
 const about = { name: "book", description: "Books a table." };
 
@@ -30,7 +30,7 @@ describe("defineAction with a schema that describes itself", () => {
     },
   });
 
-  it("offers the schema of what is written, not of what comes out", () => {
+  it("offers the schema of the input, not of the output", () => {
     expect(action.parameters).toMatchObject({
       type: "object",
       properties: { city: { type: "string" } },
@@ -39,7 +39,7 @@ describe("defineAction with a schema that describes itself", () => {
     expect(action.parameters).not.toHaveProperty("$schema");
   });
 
-  it("hands the parsed arguments to run", async () => {
+  it("passes the parsed arguments to run", async () => {
     const checked = await action.check({ city: "Kyoto", seats: "4" });
     expect(checked).toEqual({ ok: true, value: { city: "Kyoto", seats: 4 } });
     expect(checked.ok && action.run(checked.value, context)).toBe("4 in Kyoto");
@@ -58,15 +58,15 @@ describe("defineAction with a schema that describes itself", () => {
     expect(checked.message).toMatch(/stops\[1\]\.name: .*string/);
   });
 
-  it("says so when a part cannot be put into JSON Schema", () => {
+  it("rejects a schema that JSON Schema cannot express", () => {
     expect(() => defineAction({ ...about, parameters: z.object({ when: z.date() }), run: () => "" })).toThrow(
       /JSON Schema cannot express/,
     );
   });
 });
 
-describe("defineAction with a validator and a JSON Schema beside it", () => {
-  it("offers the one and checks with the other", async () => {
+describe("defineAction with a validator and a separate JSON Schema", () => {
+  it("offers the JSON Schema and checks with the validator", async () => {
     const jsonSchema = { type: "object", properties: { seats: { type: "number" } } };
     const action = defineAction({
       ...about,
@@ -80,8 +80,8 @@ describe("defineAction with a validator and a JSON Schema beside it", () => {
     expect(await action.check({})).toEqual({ ok: false, message: "seats: must be a number" });
   });
 
-  it("refuses a validator alone and says what to write", () => {
-    // @ts-expect-error the compiler refuses it as well
+  it("rejects a validator alone and names the alternatives", () => {
+    // @ts-expect-error the compiler also rejects it
     expect(() => defineAction({ ...about, parameters: onlyValidates, run: () => "" })).toThrow(
       /homemade schema .* cannot describe itself.*\{ schema, jsonSchema \}/,
     );
@@ -108,16 +108,16 @@ describe("defineAction with a plain JSON Schema", () => {
     },
   });
 
-  it("passes the schema on unchanged", () => {
+  it("offers the schema unchanged", () => {
     expect(action.parameters).toBe(parameters);
   });
 
   it("names every wrong argument", async () => {
-    const checked = await action.check({ size: "xl", colour: "red", "x-hint": 0 });
+    const checked = await action.check({ size: "xl", color: "red", "x-hint": 0 });
     expect(checked.ok).toBe(false);
     if (checked.ok) return;
     expect(checked.message.split("; ").sort()).toEqual([
-      "colour: is not a known argument",
+      "color: unknown argument",
       'size: must be one of ["s","m"]',
       "to: is required",
       "x-hint: must be >= 1",
@@ -126,7 +126,7 @@ describe("defineAction with a plain JSON Schema", () => {
     expect(await action.check({ to: "ann@example.org" })).toMatchObject({ ok: true });
   });
 
-  it("understands older dialects", async () => {
+  it("supports older dialects", async () => {
     const older = defineAction({
       ...about,
       parameters: {
@@ -141,17 +141,17 @@ describe("defineAction with a plain JSON Schema", () => {
 
   it.each([
     [
-      "a schema that is none",
+      "an invalid schema",
       { type: "object", properties: { a: { type: "strng" } } },
       /not a valid JSON Schema/,
     ],
-    ["a schema of something else than an object", { type: "array" }, /arguments are an object/],
-  ])("refuses %s", (_, wrong, message) => {
+    ["a schema of another type than an object", { type: "array" }, /must be an object/],
+  ])("rejects %s", (_, wrong, message) => {
     expect(() => defineAction({ ...about, parameters: wrong, run: () => "" })).toThrow(message);
   });
 });
 
-describe("the rest of an action", () => {
+describe("other properties of an action", () => {
   const parameters = { type: "object" };
   it.each([
     [{ name: "no spaces" }, /1 to 64 letters/],
@@ -161,7 +161,7 @@ describe("the rest of an action", () => {
     expect(() => defineAction({ ...about, parameters, run: () => "", ...wrong })).toThrow(message);
   });
 
-  it("is not repeated after a crash unless it says so", () => {
+  it("an action is not repeatable after a crash by default", () => {
     expect(defineAction({ ...about, parameters, run: () => "" }).idempotent).toBe(false);
     const patient = defineAction({ ...about, parameters, run: () => "", idempotent: true, timeLimit: 5 });
     expect(patient).toMatchObject({ idempotent: true, timeLimit: 5 });

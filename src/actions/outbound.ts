@@ -1,14 +1,14 @@
-/** How actions reach the outside: the guarded client, with limits of its own. */
+/** The guarded HTTP client of the actions, with its limits. */
 import { createGuard, createHttpClient, type HttpClient } from "../net/index.js";
 
 export interface OutboundOptions {
-  /** A client whose guard is set up already. Default: one of its own. */
+  /** A client with a configured guard. Default: a new one. */
   readonly client?: HttpClient;
-  /** Exceptions to the outbound guard, for the client of its own: `loopback`, hosts, networks. Default: none. */
+  /** Exceptions to the outbound guard of the default client: `loopback`, hosts, networks. Default: none. */
   readonly allow?: readonly string[];
   /** Milliseconds. Default: 30 seconds. */
   readonly timeLimit?: number;
-  /** Bytes of an answer that are read. Default: 256 KiB. */
+  /** Maximum bytes of a response that are read. Default: 256 KiB. */
   readonly maxBytes?: number;
 }
 

@@ -1,9 +1,15 @@
 /**
- * The three ways to say what arguments an action takes, brought to one form: a JSON Schema for agents to read, and
- * a check for what they send (decisions H5).
+ * Normalizes the three declarations of an action's arguments to a JSON Schema for agents and a check of their arguments
+ * (decision H5).
  */
-import type { ArgumentCheck } from "../engine/agent.js";
-import { type ArgumentProblem, compileJsonSchema, type JsonSchemaObject } from "./json-schema.js";
+import { MailroomError, messageOf } from "../base/index.js";
+import type { ArgumentCheck } from "../engine/index.js";
+import {
+  type ArgumentProblem,
+  compileJsonSchema,
+  type JsonSchemaObject,
+  type SchemaCheck,
+} from "./json-schema.js";
 import {
   type DescribedSchema,
   formatIssuePath,
@@ -12,7 +18,7 @@ import {
   type StandardSchema,
 } from "./standard-schema.js";
 
-/** A validator that cannot describe itself, with the description beside it. */
+/** A validator without JSON Schema support, and a JSON Schema for it. */
 export interface SchemaPair<S extends StandardSchema = StandardSchema> {
   readonly schema: S;
   readonly jsonSchema: JsonSchemaObject;
@@ -23,35 +29,34 @@ export interface Parameters {
   check(args: unknown): ArgumentCheck | Promise<ArgumentCheck>;
 }
 
-/** An action, or what was meant to be one, is not usable as it is written. */
-export class ActionDefinitionError extends Error {
-  override readonly name = "ActionDefinitionError";
-  readonly code = "bad_action";
+/** The error of an invalid action definition. */
+export function badAction(message: string, options?: { cause?: unknown }): MailroomError {
+  return new MailroomError("bad_action", message, options);
 }
 
 const WHAT_TO_DO =
-  "Give a schema that offers Standard JSON Schema (zod 4.2 or newer, arktype, valibot through @valibot/to-json-schema), " +
-  "or { schema, jsonSchema } with the JSON Schema beside the validator, or a plain JSON Schema object.";
+  "Use a schema that offers Standard JSON Schema (zod 4.2 or newer, arktype, valibot through @valibot/to-json-schema), " +
+  "or { schema, jsonSchema } with a validator and its JSON Schema, or a plain JSON Schema object.";
 
-/** @throws ActionDefinitionError when `parameters` is none of the three forms; the message says what to write. */
+/** @throws MailroomError `bad_action` when `parameters` has none of the three forms; the message lists them. */
 export function readParameters(action: string, parameters: unknown): Parameters {
   if (isDescribedSchema(parameters)) {
     return { jsonSchema: describe(action, parameters), check: (args) => checkStandard(parameters, args) };
   }
   if (isStandardSchema(parameters)) {
     const vendor = parameters["~standard"].vendor;
-    throw new ActionDefinitionError(
+    throw badAction(
       `action '${action}': this ${vendor} schema can validate but cannot describe itself as JSON Schema. ${WHAT_TO_DO}`,
     );
   }
   if (!isPlainObject(parameters)) {
-    throw new ActionDefinitionError(`action '${action}': 'parameters' is not a schema. ${WHAT_TO_DO}`);
+    throw badAction(`action '${action}': 'parameters' is not a schema. ${WHAT_TO_DO}`);
   }
   if (isStandardSchema(parameters.schema)) {
     const { schema, jsonSchema } = parameters;
     if (!isPlainObject(jsonSchema)) {
-      throw new ActionDefinitionError(
-        `action '${action}': 'parameters.jsonSchema' is missing beside 'parameters.schema'. ${WHAT_TO_DO}`,
+      throw badAction(
+        `action '${action}': 'parameters.schema' requires 'parameters.jsonSchema'. ${WHAT_TO_DO}`,
       );
     }
     return {
@@ -59,16 +64,21 @@ export function readParameters(action: string, parameters: unknown): Parameters 
       check: (args) => checkStandard(schema, args),
     };
   }
-  return fromJsonSchema(action, parameters);
+  return fromJsonSchema(action, parameters, compileJsonSchema);
 }
 
-function fromJsonSchema(action: string, jsonSchema: JsonSchemaObject): Parameters {
+/** @param compile how the schema is compiled, by whether it comes from the operator. */
+export function fromJsonSchema(
+  action: string,
+  jsonSchema: JsonSchemaObject,
+  compile: (schema: JsonSchemaObject) => SchemaCheck,
+): Parameters {
   mustDescribeAnObject(action, jsonSchema);
-  let problemsOf: ReturnType<typeof compileJsonSchema>;
+  let problemsOf: SchemaCheck;
   try {
-    problemsOf = compileJsonSchema(jsonSchema);
+    problemsOf = compile(jsonSchema);
   } catch (error) {
-    throw new ActionDefinitionError(
+    throw badAction(
       `action '${action}': 'parameters' is not a valid JSON Schema: ${messageOf(error)}. ${WHAT_TO_DO}`,
       { cause: error },
     );
@@ -89,22 +99,22 @@ function describe(action: string, schema: DescribedSchema): JsonSchemaObject {
   try {
     described = schema["~standard"].jsonSchema.input({ target: "draft-2020-12" });
   } catch (error) {
-    throw new ActionDefinitionError(
+    throw badAction(
       `action '${action}': the schema has a part that JSON Schema cannot express (${messageOf(error)}). ` +
-        "Use simpler types for the arguments, or give { schema, jsonSchema } with a JSON Schema of your own.",
+        "Use simpler types for the arguments, or { schema, jsonSchema } with your own JSON Schema.",
       { cause: error },
     );
   }
-  // The dialect is the same for all; repeated in every tool it only costs tokens.
+  // The dialect is always the same, so repeating it in every tool wastes tokens.
   const { $schema: _dialect, ...jsonSchema } = described;
   return mustDescribeAnObject(action, jsonSchema);
 }
 
 function mustDescribeAnObject(action: string, jsonSchema: JsonSchemaObject): JsonSchemaObject {
   if (jsonSchema.type === undefined || jsonSchema.type === "object") return jsonSchema;
-  throw new ActionDefinitionError(
-    `action '${action}': arguments are an object of named values, but the schema describes ` +
-      `${JSON.stringify(jsonSchema.type)}. Wrap it, for instance { type: "object", properties: { value: … } }.`,
+  throw badAction(
+    `action '${action}': the arguments must be an object, but the schema describes ` +
+      `${JSON.stringify(jsonSchema.type)}. Wrap it, for example { type: "object", properties: { value: … } }.`,
   );
 }
 
@@ -126,8 +136,4 @@ function describeProblems(problems: readonly ArgumentProblem[]): string {
 
 function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

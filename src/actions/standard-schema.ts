@@ -1,6 +1,6 @@
 /**
- * The parts of Standard Schema and Standard JSON Schema (https://standardschema.dev) that actions rely on.
- * Declared here structurally, so that any library that follows the specification fits and none is needed.
+ * The parts of Standard Schema and Standard JSON Schema (https://standardschema.dev) that actions use. Declared
+ * structurally, so that any conforming library works and none is required.
  */
 
 export interface StandardIssue {
@@ -36,10 +36,10 @@ export interface DescribedSchema<Input = unknown, Output = Input> extends Standa
   };
 }
 
-/** What a schema accepts. */
+/** The input type of a schema. */
 export type InputOf<S extends StandardSchema> = NonNullable<S["~standard"]["types"]>["input"];
 
-/** What a schema makes of it (defaults filled in, strings turned into dates, …). */
+/** The output type of a schema, with defaults and conversions applied. */
 export type OutputOf<S extends StandardSchema> = NonNullable<S["~standard"]["types"]>["output"];
 
 function standardProperties(value: unknown): object | undefined {

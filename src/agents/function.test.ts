@@ -1,12 +1,12 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { Story } from "../../test/swarms/turn.js";
-import type { AgentAnswer, Turn } from "../engine/agent.js";
+import type { Turn, TurnResult } from "../engine/agent.js";
 import { functionAgent, type MailFunction } from "./function.js";
 import type { CallableAction, Mail } from "./mail.js";
 
 const fromAnn = { from: "ann", fromType: "user" } as const;
 
-async function run(agent: MailFunction, turn: Turn): Promise<AgentAnswer> {
+async function run(agent: MailFunction, turn: Turn): Promise<TurnResult> {
   let count = 0;
   return functionAgent(agent, { newId: () => `id${++count}` })(turn);
 }
@@ -16,8 +16,8 @@ async function callsOf(agent: MailFunction, turn: Turn): Promise<unknown[]> {
   return (await run(agent, turn)).calls.map(({ name, args }) => [name, args]);
 }
 
-describe("what a function agent sees", () => {
-  it("is the message, in plain words", async () => {
+describe("the input of a function agent", () => {
+  it("has the parts of the message", async () => {
     const seen: unknown[] = [];
     const turn = new Story().gets({ from: "boss", subject: "S", body: "B" }).turn();
     await run((mail) => {
@@ -27,20 +27,20 @@ describe("what a function agent sees", () => {
     expect(seen).toEqual(["boss", "agent", "request", "S", "B", undefined]);
   });
 
-  it("names agents of other swarms by their full address", async () => {
+  it("has the full address of agents in other swarms", async () => {
     const turn = new Story().gets({ from: "boss", senderSwarm: "elsewhere" }).turn();
     expect(await callsOf((mail) => mail.reply("yes"), turn)).toEqual([
       ["send_response", { target: "boss@elsewhere", subject: "Re: Question", body: "yes" }],
     ]);
   });
 
-  it("is still the request while its actions are being answered", async () => {
+  it("is still the request when the results of its actions arrive", async () => {
     const turn = new Story().gets({ from: "boss", body: "add" }).acts("sum", "4").turn();
     const calls = await callsOf((mail) => mail.reply(`${mail.body}: ${mail.result?.content}`), turn);
     expect(calls).toEqual([["send_response", { target: "boss", subject: "Re: Question", body: "add: 4" }]]);
   });
 
-  it("tells results of actions from receipts of mail", async () => {
+  it("separates results of actions from receipts of mail", async () => {
     const turn = new Story()
       .gets(fromAnn)
       .calls({ name: "send_request", args: { target: "a", subject: "", body: "" } })
@@ -50,7 +50,7 @@ describe("what a function agent sees", () => {
     expect(answer.text).toBe("no action");
   });
 
-  it("knows who has answered in this round and who has not", async () => {
+  it("lists the answers of this round and the agents that have not answered", async () => {
     const ask = (target: string) => ({ name: "send_request", args: { target, subject: "", body: "" } });
     const story = new Story()
       .gets(fromAnn)
@@ -66,13 +66,13 @@ describe("what a function agent sees", () => {
     expect((await run(look, story.turn())).text).toBe(JSON.stringify([[], "from a", "from b"]));
   });
 
-  it("includes everything that a turn has", () => {
+  it("includes every member of a turn", () => {
     expectTypeOf<Mail>().toExtend<Turn>();
   });
 });
 
-describe("what a function agent does", () => {
-  it("is recorded in order, under ids of its own", async () => {
+describe("the verbs of a function agent", () => {
+  it("are recorded in order, with new ids", async () => {
     const answer = await run((mail) => {
       mail.request("a", "S", "B");
       mail.act("sum", { of: [1, 2] });
@@ -93,14 +93,14 @@ describe("what a function agent does", () => {
     ]);
   });
 
-  it("replies to a user by completing the task", async () => {
+  it("reply to a user by completing the task", async () => {
     const turn = new Story().gets(fromAnn).turn();
     expect(await callsOf((mail) => mail.reply("42"), turn)).toEqual([
       ["task_complete", { finish_message: "42" }],
     ]);
   });
 
-  it("cannot reply to a user without the right to complete tasks", async () => {
+  it("cannot reply to a user when the agent cannot complete tasks", async () => {
     const turn = new Story().tools("send_request").gets(fromAnn).turn();
     await expect(run((mail) => mail.reply("42"), turn)).rejects.toMatchObject({
       code: "cannot_reply",
@@ -108,7 +108,7 @@ describe("what a function agent does", () => {
     });
   });
 
-  it("replies to the last person when the system wrote", async () => {
+  it("reply to the last correspondent when the system wrote", async () => {
     const turn = new Story()
       .gets({ from: "boss" })
       .gets({ from: "test", fromType: "system", type: "response", subject: "::agent_error::" })
@@ -118,14 +118,14 @@ describe("what a function agent does", () => {
     ]);
   });
 
-  it("does not pile up Re:", async () => {
+  it("add Re: to a subject once", async () => {
     const turn = new Story().gets({ from: "boss", subject: "RE: lunch" }).turn();
     expect(await callsOf((mail) => mail.reply("ok"), turn)).toMatchObject([
       ["send_response", { subject: "RE: lunch" }],
     ]);
   });
 
-  it("has its arguments checked by the compiler when it acts through an action", async () => {
+  it("have the arguments of an action checked by the compiler", async () => {
     const book: CallableAction<{ seats: number }> = { name: "book" };
     const turn = new Story().gets(fromAnn).turn();
     expect(await callsOf((mail) => mail.act(book, { seats: 2 }), turn)).toEqual([["book", { seats: 2 }]]);
@@ -134,11 +134,11 @@ describe("what a function agent does", () => {
   });
 });
 
-describe("what a function agent returns", () => {
+describe("the result of a function agent", () => {
   const turn = new Story().gets(fromAnn).turn();
   const call = { id: "x", name: "task_complete", args: { finish_message: "done" } };
 
-  it.each<[string, MailFunction, AgentAnswer]>([
+  it.each<[string, MailFunction, TurnResult]>([
     ["a text", () => "hello", { text: "hello", calls: [] }],
     ["calls", () => [call], { calls: [call] }],
     ["an answer", async () => ({ text: "t", calls: [call] }), { text: "t", calls: [call] }],
@@ -146,7 +146,7 @@ describe("what a function agent returns", () => {
     expect(await run(agent, turn)).toEqual(answer);
   });
 
-  it("must not come on top of recorded calls", async () => {
+  it("is rejected when calls were also recorded", async () => {
     const both: MailFunction = (mail) => {
       mail.await();
       return "and a text";
@@ -164,8 +164,8 @@ describe("what a function agent returns", () => {
     });
   });
 
-  it("must be an answer, also in JavaScript", async () => {
+  it("is checked at run time for JavaScript callers", async () => {
     const wrong = JSON.parse('{"text": "no calls"}');
-    await expect(run(() => wrong, turn)).rejects.toMatchObject({ code: "bad_answer" });
+    await expect(run(() => wrong, turn)).rejects.toMatchObject({ code: "agent_bad_answer" });
   });
 });

@@ -1,24 +1,27 @@
 /** `functionAgent`: a TypeScript function as an agent. */
+
 import { randomUUID } from "node:crypto";
-import type { AgentAnswer, AgentFunction } from "../engine/agent.js";
-import type { AgentToolCall } from "../mail/calls.js";
-import { AgentError } from "./errors.js";
-import { type Mail, openMail } from "./mail.js";
+import { MailroomError } from "../base/index.js";
+import type { AgentFunction, TurnResult } from "../engine/index.js";
+import type { AgentToolCall } from "../mail/index.js";
+import { type Mail, openMailHandle } from "./mail.js";
 
 /**
- * What the function may return: nothing, when it said everything through `mail`; else a text for the sender of the
- * message, calls, or a whole answer.
+ * Return value of a function agent: nothing when it used the verbs of `mail`, otherwise a text for the sender, calls,
+ * or a complete answer.
  */
-// biome-ignore lint/suspicious/noConfusingVoidType: a function that returns nothing is the usual one
-export type MailOutcome = void | string | readonly AgentToolCall[] | AgentAnswer;
+// biome-ignore lint/suspicious/noConfusingVoidType: most of these functions return nothing
+export type MailOutcome = void | string | readonly AgentToolCall[] | TurnResult;
 
 export interface MailFunction {
   (mail: Mail): MailOutcome | Promise<MailOutcome>;
-  /** Whether its turns may start on mail that is not durable yet, unless the agent's definition says. Default: true. */
+  /**
+   * Whether turns may start on mail that is not yet durable. The agent's definition takes precedence. Default: true.
+   */
   readonly speculate?: boolean;
 }
 
-/** The same function, with a wish for how its turns start. */
+/** Sets `speculate` on a function. */
 export function starting<F extends (mail: Mail) => MailOutcome | Promise<MailOutcome>>(
   run: F,
   speculate: boolean | undefined,
@@ -27,20 +30,20 @@ export function starting<F extends (mail: Mail) => MailOutcome | Promise<MailOut
 }
 
 export interface FunctionAgentOptions {
-  /** Where ids of calls come from; unique within a task. Default: random UUIDs. */
+  /** Creates ids of calls, unique within a task. Default: random UUIDs. */
   readonly newId?: () => string;
 }
 
 /**
- * Every function of a turn is a function of mail, too, for `Mail` is a `Turn`.
- * @throws AgentError from the returned function when `run` did nothing, or both recorded calls and returned some.
+ * Makes an agent of a function. A function of a `Turn` also fits, because `Mail` is a `Turn`.
+ * @throws MailroomError from the returned function when `run` did nothing, or recorded calls and also returned some.
  */
 export function functionAgent(run: MailFunction, options: FunctionAgentOptions = {}): AgentFunction {
   const newId = options.newId ?? randomUUID;
   return (turn) => {
-    const { mail, calls } = openMail(turn, newId);
+    const { mail, calls } = openMailHandle(turn, newId);
     const outcome = run(mail);
-    // What is there at once is answered at once: no promise, and no clock to stop it by.
+    // A synchronous result is returned synchronously, without a promise or a timer.
     return isPromised(outcome)
       ? Promise.resolve(outcome).then((late) => conclude(late, mail, calls))
       : conclude(outcome, mail, calls);
@@ -51,39 +54,39 @@ function isPromised(outcome: MailOutcome | Promise<MailOutcome>): outcome is Pro
   return typeof outcome === "object" && outcome !== null && "then" in outcome;
 }
 
-function conclude(outcome: MailOutcome, mail: Mail, calls: readonly AgentToolCall[]): AgentAnswer {
+function conclude(outcome: MailOutcome, mail: Mail, calls: readonly AgentToolCall[]): TurnResult {
   const answer = toAnswer(outcome, mail.agent);
   if (answer === undefined) {
     if (calls.length > 0) return { calls: [...calls] };
-    throw new AgentError(
+    throw new MailroomError(
       "empty_answer",
       `agent '${mail.agent}' did nothing with a ${mail.type} from ${mail.fromType} '${mail.from}'. ` +
-        "Call mail.reply(…), another verb of mail, or mail.await() when there is nothing to do yet.",
+        "Call mail.reply(…) or another verb of mail, or mail.await() to wait for more mail.",
     );
   }
   if (calls.length > 0) {
-    throw new AgentError(
+    throw new MailroomError(
       "mixed_answer",
-      `agent '${mail.agent}' recorded ${calls.map(({ name }) => name).join(", ")} through mail and returned an ` +
-        "answer as well. Do one or the other: either call the verbs of mail and return nothing, or return the answer.",
+      `agent '${mail.agent}' recorded ${calls.map(({ name }) => name).join(", ")} through mail and also returned an ` +
+        "answer. Either call the verbs of mail and return nothing, or return the answer.",
     );
   }
   return answer;
 }
 
-function toAnswer(outcome: MailOutcome, agent: string): AgentAnswer | undefined {
+function toAnswer(outcome: MailOutcome, agent: string): TurnResult | undefined {
   if (outcome === undefined) return undefined;
   if (typeof outcome === "string") return { text: outcome, calls: [] };
   if (isCallList(outcome)) return { calls: outcome };
-  // JavaScript callers have no compiler that keeps them from returning something else.
+  // JavaScript callers can return anything.
   if (typeof outcome === "object" && outcome !== null && Array.isArray(outcome.calls)) return outcome;
-  throw new AgentError(
-    "bad_answer",
-    `agent '${agent}' returned something that is no answer. ` +
+  throw new MailroomError(
+    "agent_bad_answer",
+    `agent '${agent}' returned an invalid answer. ` +
       "Return nothing, a string, a list of calls ({ id, name, args }), or { text?, calls }.",
   );
 }
 
-function isCallList(outcome: readonly AgentToolCall[] | AgentAnswer): outcome is readonly AgentToolCall[] {
+function isCallList(outcome: readonly AgentToolCall[] | TurnResult): outcome is readonly AgentToolCall[] {
   return Array.isArray(outcome);
 }

@@ -1,16 +1,25 @@
-/** What can sit behind an address: functions and scripts. */
-export { AgentError, type AgentErrorCode, AgentParamsError } from "./errors.js";
-export type { AgentFactory, AgentWiring } from "./factory.js";
-export { type FunctionAgentOptions, functionAgent, type MailFunction, type MailOutcome } from "./function.js";
+/** Agents: functions, scripts and models. */
+export { badAgentParams, findingsOf } from "./errors.js";
+export type { AgentContext, AgentFactory } from "./factory.js";
+export {
+  type FunctionAgentOptions,
+  functionAgent,
+  type MailFunction,
+  type MailOutcome,
+  starting,
+} from "./function.js";
 export type { CallableAction, Mail } from "./mail.js";
 export {
-  type Environment,
+  type EnvironmentVariables,
+  isModelAvailable,
   type LanguageModel,
   type ModelAgentOptions,
-  type ModelSurroundings,
+  type ModelEnvironment,
   modelAgent,
+  modelFactory,
+  oneShotModel,
   type Price,
 } from "./model/index.js";
-export { scriptedAgent } from "./scripted/agent.js";
-export type { ScriptSurroundings } from "./scripted/check.js";
+export { scriptedAgent, scriptedAgentFromParams } from "./scripted/agent.js";
+export type { ScriptEnvironment } from "./scripted/check.js";
 export type { ScriptedRuleInput } from "./scripted/rules.js";

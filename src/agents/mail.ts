@@ -1,60 +1,59 @@
-/** What a function agent holds in its hands: the turn, read comfortably, and one verb for each thing it can do. */
-import type { HistoryItem, ResultItem, Turn } from "../engine/agent.js";
-import type { AgentToolCall } from "../mail/calls.js";
-import type { AddressType, MAILMessage, MessageType } from "../mail/message.js";
-import { AgentError } from "./errors.js";
+/** The input of a function agent: the turn with convenient accessors, and one verb for each possible operation. */
+import { MailroomError } from "../base/index.js";
+import type { HistoryItem, ResultItem, Turn, Usage } from "../engine/index.js";
+import type { AddressType, AgentToolCall, MAILMessage, MessageType } from "../mail/index.js";
 import {
   actionResults,
   answersOf,
-  currentRound,
-  lastPersonal,
-  messageAtHand,
-  type Round,
+  currentMessage,
+  lastFromCorrespondent,
+  type OpenWork,
+  openWorkOf,
   senderOf,
   unanswered,
-} from "./round.js";
+} from "./open-work.js";
 
-/** Anything `act` can call by more than its name; `defineAction` makes such things. */
+/** An action with typed arguments, as `defineAction` returns it. */
 export interface CallableAction<Arguments> {
   readonly name: string;
   readonly "~arguments"?: Arguments;
 }
 
 /**
- * A turn of a function agent. Verbs are recorded in the order in which they are called and take effect together
- * when the function returns: nothing is sent by a function that throws.
+ * A turn of a function agent. Calls of verbs are recorded in order and take effect together when the function returns.
+ * A function that throws sends nothing.
  */
 export interface Mail extends Turn {
-  /** The message to deal with. While actions are being answered this is still the message that led to them. */
+  /** The message to answer. When results of actions arrive, still the message that led to the actions. */
   readonly message: MAILMessage;
   readonly subject: string;
   readonly body: string;
   readonly type: MessageType;
-  /** Who wrote: `weather`, `weather@elsewhere`, or the id of a user. */
+  /** The sender: `weather`, `weather@elsewhere`, or the id of a user. */
   readonly from: string;
   readonly fromType: AddressType;
-  /** The message that began this round: the user's question, or for other agents the latest request. */
+  /** The message that began this round: the user's question, or the latest request of an agent. */
   readonly question: MAILMessage | undefined;
 
-  /** The result of the action that the agent called in its previous turn; the last one if it called several. */
+  /** The result of the last action that the agent called in its previous turn. */
   readonly result: ResultItem | undefined;
-  /** The result of a certain action of the previous turn. */
+  /** The result of the given action in the previous turn. */
   resultOf(action: string | CallableAction<unknown>): ResultItem | undefined;
-  /** What an agent answered to us in this round; the latest if it wrote several times. */
+  /** The latest answer of an agent in this round. */
   answerFrom(agent: string): string | undefined;
-  /** Agents that we sent a request in this round and that have neither answered nor failed. */
+  /** Agents that received a request in this round and have neither answered nor failed. */
   readonly waitingFor: readonly string[];
-  /** Whether this agent is offered a tool (an action of its own, `task_complete`, …) in this turn. */
+  /** Whether this agent has a tool (one of its actions, `task_complete`, …) in this turn. */
   can(tool: string): boolean;
 
   /**
-   * Answers whoever wrote: a response to an agent, the completion of the task to a user.
-   * @throws AgentError `cannot_reply` to a user when this agent may not complete tasks.
+   * Answers the sender: a response to an agent, the completion of the task to a user.
+   * @throws MailroomError `cannot_reply` to a user when this agent cannot complete tasks.
    */
   reply(body: string, options?: { readonly subject?: string }): void;
-  /** Asks another agent. Its answer comes as mail of its own, in a later turn. */
+  /** Sends a request to another agent. Its answer arrives as mail in a later turn. */
   request(agent: string, subject: string, body: string): void;
-  /** Sends a response to an agent that need not be the one that wrote. */
+  /** Sends a response to any agent, not only the sender. */
   respond(agent: string, subject: string, body: string): void;
   /** Calls an action. The agent runs again with its result. */
   act<Arguments extends object>(action: CallableAction<Arguments>, args: NoInfer<Arguments>): void;
@@ -65,25 +64,25 @@ export interface Mail extends Turn {
   broadcast(subject: string, body: string): void;
   /** Writes to an agent ahead of its other mail. */
   interrupt(agent: string, subject: string, body: string): void;
-  /** Ends the turn until there is mail. */
+  /** Ends the turn and waits for mail. */
   await(reason?: string): void;
-  /** Keeps a broadcast in mind without answering it. */
+  /** Keeps a broadcast in the history without answering it. */
   acknowledge(note?: string): void;
-  /** Forgets a broadcast. */
+  /** Drops a broadcast. */
   ignore(reason?: string): void;
 
-  /** Streams a piece of text to those who watch the task. */
+  /** Streams a piece of text to the clients that follow the task. */
   emit(delta: string): void;
 }
 
-export interface OpenMail {
+export interface MailHandle {
   readonly mail: Mail;
   /** The calls recorded so far. */
   readonly calls: readonly AgentToolCall[];
 }
 
 /** @param newId gives each call an id; ids must be unique within a task. */
-export function openMail(turn: Turn, newId: () => string): OpenMail {
+export function openMailHandle(turn: Turn, newId: () => string): MailHandle {
   const mail = new TurnMail(turn, newId);
   return { mail, calls: mail.recorded };
 }
@@ -93,18 +92,18 @@ class TurnMail implements Mail {
   readonly message: MAILMessage;
   readonly #turn: Turn;
   readonly #newId: () => string;
-  #round: Round | undefined;
+  #work: OpenWork | undefined;
 
   constructor(turn: Turn, newId: () => string) {
     this.#turn = turn;
     this.#newId = newId;
-    this.message = messageAtHand(turn);
+    this.message = currentMessage(turn);
   }
 
-  /** Looked up late: agents that only answer never need their history put together. */
-  #currentRound(): Round {
-    this.#round ??= currentRound(this.#turn);
-    return this.#round;
+  /** Lazy: agents that only answer never need their history assembled. */
+  #openWork(): OpenWork {
+    this.#work ??= openWorkOf(this.#turn);
+    return this.#work;
   }
 
   get swarm(): string {
@@ -131,6 +130,9 @@ class TurnMail implements Mail {
   get tools(): Turn["tools"] {
     return this.#turn.tools;
   }
+  get allTools(): Turn["allTools"] {
+    return this.#turn.allTools;
+  }
   get toolChoice(): Turn["toolChoice"] {
     return this.#turn.toolChoice;
   }
@@ -148,6 +150,12 @@ class TurnMail implements Mail {
   }
   emitDelta(delta: string): void {
     this.#turn.emitDelta(delta);
+  }
+  resetDeltas(): void {
+    this.#turn.resetDeltas();
+  }
+  reportUsage(usage: Usage): void {
+    this.#turn.reportUsage(usage);
   }
   emit(delta: string): void {
     this.#turn.emitDelta(delta);
@@ -169,7 +177,7 @@ class TurnMail implements Mail {
     return this.message.message.sender.address_type;
   }
   get question(): MAILMessage | undefined {
-    return this.#currentRound().opener;
+    return this.#openWork().opener;
   }
 
   get result(): ResultItem | undefined {
@@ -180,18 +188,19 @@ class TurnMail implements Mail {
     return this.results.findLast((result) => result.name === name);
   }
   answerFrom(agent: string): string | undefined {
-    return answersOf(this.#turn, this.#currentRound()).findLast(({ from }) => from === agent)?.body;
+    return answersOf(this.#turn, this.#openWork()).findLast(({ from }) => from === agent)?.body;
   }
   get waitingFor(): readonly string[] {
-    return unanswered(this.#turn, this.#currentRound());
+    return unanswered(this.#turn, this.#openWork());
   }
   can(tool: string): boolean {
     return this.tools.some(({ name }) => name === tool);
   }
 
   reply(body: string, options: { readonly subject?: string } = {}): void {
-    // A notice of the system is nobody to answer: the reply is for the last one who wrote.
-    const message = this.fromType === "system" ? (lastPersonal(this.#turn) ?? this.message) : this.message;
+    // The system cannot be answered, so the reply goes to the last correspondent.
+    const message =
+      this.fromType === "system" ? (lastFromCorrespondent(this.#turn) ?? this.message) : this.message;
     const { sender, subject } = message.message;
     switch (sender.address_type) {
       case "agent":
@@ -200,19 +209,19 @@ class TurnMail implements Mail {
       case "user":
       case "admin":
         if (!this.can("task_complete")) {
-          throw new AgentError(
+          throw new MailroomError(
             "cannot_reply",
-            `agent '${this.agent}' cannot reply to ${sender.address_type} '${sender.address}': users are answered ` +
-              "by completing the task, and this agent may not. Set canCompleteTasks, or send the answer to an " +
-              "agent that may.",
+            `agent '${this.agent}' cannot reply to ${sender.address_type} '${sender.address}': a user is answered ` +
+              "by completing the task, which this agent cannot do. Set canCompleteTasks, or send the answer to an " +
+              "agent that can.",
           );
         }
         this.complete(body);
         return;
       case "system":
-        throw new AgentError(
+        throw new MailroomError(
           "cannot_reply",
-          `agent '${this.agent}' has nobody to reply to: only the system wrote ('${subject}'). ` +
+          `agent '${this.agent}' cannot reply: only the system wrote ('${subject}'). ` +
             "Use mail.request, mail.complete or mail.await instead.",
         );
     }
@@ -256,7 +265,7 @@ function nameOf(action: string | CallableAction<unknown>): string {
   return typeof action === "string" ? action : action.name;
 }
 
-/** `Re: …`, once. */
+/** Adds `Re:` once. */
 function replySubject(subject: string): string {
   return /^re:/i.test(subject) ? subject : `Re: ${subject}`;
 }

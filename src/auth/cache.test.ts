@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { ExpiringCache, fingerprint } from "./cache.js";
 
 describe("ExpiringCache", () => {
-  it("never holds more than it may, and never returns what is over", () => {
+  it("never holds more than its limit, and never returns an expired entry", () => {
     const step = fc.record({ key: fc.nat(8), lives: fc.integer({ min: -2, max: 20 }), passes: fc.nat(6) });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 60 }), (max, steps) => {

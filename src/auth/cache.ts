@@ -1,13 +1,13 @@
 import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import type { Clock } from "../engine/ports.js";
+import type { Clock } from "../base/index.js";
 
-/** What a credential is remembered by: nobody who reads our memory finds the credential itself. */
+/** The cache key of a credential, so that a memory dump does not contain the credential itself. */
 export function fingerprint(credential: string): string {
   return hash("sha256", credential, "base64");
 }
 
-/** Remembers a bounded number of answers, each until its own time; the least used goes first. */
+/** Caches a bounded number of results, each until its own expiry; drops the least recently used first. */
 export class ExpiringCache<Value extends object> {
   readonly #entries: LRUCache<string, { readonly value: Value; readonly until: number }>;
   readonly #clock: Pick<Clock, "now">;
@@ -29,7 +29,7 @@ export class ExpiringCache<Value extends object> {
     return undefined;
   }
 
-  /** `until` is exclusive. What is already over is not remembered. */
+  /** `until` is exclusive. An expired result is not cached. */
   set(key: string, value: Value, until: number): void {
     if (until > this.#clock.now()) this.#entries.set(key, { value, until });
   }

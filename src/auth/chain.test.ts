@@ -8,7 +8,7 @@ import {
   principalFrom,
 } from "./result.js";
 
-/** Knows one credential; remembers what it was shown. */
+/** Accepts one credential; records what it was shown. */
 function provider(known: string, otherwise = failure("unknown"), prefix?: string) {
   const shown: string[] = [];
   const authenticator: Authenticator = {
@@ -22,14 +22,14 @@ function provider(known: string, otherwise = failure("unknown"), prefix?: string
 }
 
 describe("chain", () => {
-  it("asks until one vouches for the caller", async () => {
+  it("asks providers until one authenticates the caller", async () => {
     const [first, second, third] = [provider("a"), provider("b"), provider("c")];
     const all = chain(first.authenticator, second.authenticator, third.authenticator);
     expect(await all.authenticate("b")).toMatchObject({ ok: true, principal: { id: "b" } });
     expect(third.shown).toEqual([]);
   });
 
-  it("shows a credential whose issuer is plain to nobody else, whatever the order", async () => {
+  it("shows a credential only to its evident issuer, whatever the order", async () => {
     const stranger = provider("s");
     const issuer = provider("mr_good", failure("unknown"), "mr_");
     const all = chain(stranger.authenticator, issuer.authenticator);
@@ -38,7 +38,7 @@ describe("chain", () => {
     expect(stranger.shown).toEqual([]);
   });
 
-  it("tells the refusal that says most", async () => {
+  it("returns the most informative failure", async () => {
     const reasonWith = async (...reasons: AuthFailureReason[]) => {
       const result = await chain(...reasons.map((r) => provider("x", failure(r)).authenticator)).authenticate(
         "y",
@@ -52,7 +52,7 @@ describe("chain", () => {
     expect(await all.authenticate("y")).toMatchObject({ detail: "invalid role" });
   });
 
-  it("asks nobody when there is nothing to ask about", async () => {
+  it("asks no provider without a credential", async () => {
     const one = provider("a");
     expect(await chain(one.authenticator).authenticate(undefined)).toMatchObject({
       reason: "missing",

@@ -1,6 +1,6 @@
 import { type Authenticator, type AuthFailure, failure, INVALID_ROLE, rejectMalformed } from "./result.js";
 
-/** Asks one provider after the other until one vouches for the caller. */
+/** Asks providers in order until one authenticates the caller. */
 export function chain(...providers: readonly Authenticator[]): Authenticator {
   return {
     recognises: (bearer) => providers.some((provider) => provider.recognises?.(bearer) ?? false),
@@ -28,7 +28,7 @@ export function chain(...providers: readonly Authenticator[]): Authenticator {
   };
 }
 
-/** `unavailable` comes first: the provider that is silent might have known the caller. */
+/** `unavailable` comes first: the unavailable provider might have authenticated the caller. */
 function mostTelling(refusals: readonly AuthFailure[]): AuthFailure {
   return (
     refusals.find(({ reason }) => reason === "unavailable") ??

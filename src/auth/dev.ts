@@ -1,6 +1,6 @@
 import { type Authenticator, type AuthFailure, principalFrom, rejectMalformed } from "./result.js";
 
-/** Who meets this is trying the server out, and would not find out by guessing. */
+/** Names the format: users who try the server cannot guess it. */
 const NOT_A_NAME: AuthFailure = {
   ok: false,
   reason: "bad_format",
@@ -8,8 +8,8 @@ const NOT_A_NAME: AuthFailure = {
 };
 
 /**
- * Takes `role:id` at its word, and nobody for `user:dev`. For a server that only its own machine can reach: whoever
- * opens the door has to see to that.
+ * Accepts any `role:id`, and a missing credential as `user:dev`. Only for a server that listens on loopback: the caller
+ * must ensure that.
  */
 export function devAuthenticator(): Authenticator {
   return {

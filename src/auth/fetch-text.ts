@@ -11,8 +11,8 @@ export interface FetchLimits {
 }
 
 /**
- * One request to a service that the operator named. Redirects are not followed: the credential in the request was
- * meant for this address only.
+ * One request to a service that the operator configured. Redirects are not followed: the credential is for this address
+ * only.
  */
 export async function fetchText(
   url: string,
@@ -29,8 +29,8 @@ export async function fetchText(
   let length = 0;
   for await (const chunk of response.body ?? []) {
     length += chunk.byteLength;
-    // Leaving the loop cancels the body.
-    if (length > size) throw new Error(`the answer has more than ${size} bytes`);
+    // Breaking out of the loop cancels the body.
+    if (length > size) throw new Error(`the response has more than ${size} bytes`);
     chunks.push(chunk);
   }
   return { status: response.status, text: Buffer.concat(chunks).toString("utf8") };

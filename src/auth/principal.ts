@@ -1,27 +1,23 @@
-/** Who is calling, once that is known, and what follows from it. */
-import type { InstanceId } from "../engine/ports.js";
-import { checkAgentName, checkSwarmName } from "../mail/address.js";
+/** The authenticated caller and its instance. */
+import type { InstanceId } from "../engine/index.js";
+import { checkAgentName, checkSwarmName } from "../mail/index.js";
+import { ROLES, type Role } from "./roles.js";
 
-/**
- * `agent` is another swarm, by the name of that swarm; `member` serves one agent of ours, by the name of that agent
- * (decisions A5). In order of power: the first of several that a caller has is the one that counts.
- */
-export const ROLES = ["admin", "user", "agent", "member"] as const;
-export type Role = (typeof ROLES)[number];
-
-/** Which provider vouches for the caller. */
+/** The provider that authenticated the caller. */
 export type Provider = "token" | "service" | "jwt" | "dev";
 
-/** Holds no credential, so it may be logged. */
+/** Contains no credential, so it may be logged. */
 export interface Principal {
   readonly role: Role;
   readonly id: string;
   readonly provider: Provider;
-  /** The id (not the text) of the token that was shown, where Mailroom issued it. */
+  /** The id (not the text) of the token, if Mailroom issued it. */
   readonly tokenId?: string;
+  /** When the credential expires, in milliseconds, if the provider says so. */
+  readonly expiresAt?: number;
 }
 
-/** Decisions G2: instances of peers in the mesh. Whoever could be given such an id would be taken for the peer. */
+/** Instances of mesh peers (decision G2). A token with such an id would impersonate the peer. */
 const MESH_PREFIX = "mesh/";
 const LONGEST_ID = 256;
 
@@ -29,7 +25,7 @@ export function roleOf(text: unknown): Role | undefined {
   return ROLES.find((role) => role === text);
 }
 
-/** Why nobody can be called this; `undefined` if somebody can. Holds for every provider. */
+/** Why the id is invalid; `undefined` for a valid one. Applies to every provider. */
 export function checkPrincipalId(role: Role, id: string): string | undefined {
   if (id === "") return "an id must not be empty";
   if (id.length > LONGEST_ID) return `an id has at most ${LONGEST_ID} characters`;

@@ -6,7 +6,7 @@ export interface AuthTrouble {
 
 export type ReportTrouble = (trouble: AuthTrouble) => void;
 
-/** The text of an error that did not come from the caller's credential, with the reason that `fetch` hides. */
+/** The message of an error, with the cause that `fetch` hides. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

@@ -11,7 +11,7 @@ describe("authenticateHeader", () => {
     }
   });
 
-  it("refuses every other scheme and what is no token", async () => {
+  it("rejects every other scheme and invalid tokens", async () => {
     for (const header of [
       "Basic dXNlcjpwdw==",
       "Bearer",
@@ -34,7 +34,7 @@ describe("authenticateHeader", () => {
 });
 
 describe("devAuthenticator", () => {
-  it("takes role:id at its word", async () => {
+  it("accepts any role:id", async () => {
     expect(await dev.authenticate("admin:root")).toEqual({
       ok: true,
       principal: { role: "admin", id: "root", provider: "dev" },
@@ -45,11 +45,11 @@ describe("devAuthenticator", () => {
     });
   });
 
-  it("takes a caller without a credential for user:dev", async () => {
+  it("treats a caller without a credential as user:dev", async () => {
     expect(await dev.authenticate(undefined)).toMatchObject({ principal: { role: "user", id: "dev" } });
   });
 
-  it("refuses what is not role:id, unknown roles, and ids of the mesh", async () => {
+  it("rejects other formats, unknown roles and ids of mesh peers", async () => {
     expect(await dev.authenticate("ann")).toMatchObject({
       reason: "bad_format",
       detail: expect.stringContaining("'role:id', for example 'user:ann'"),

@@ -22,7 +22,7 @@ let troubles: AuthTrouble[];
 let time: number;
 let handle: Handler;
 
-/** Knows the people, and keeps the manners of the reference's service. */
+/** A service that behaves like the reference's. */
 const wellBehaved: Handler = (request, response) => {
   const bearer = request.headers.authorization?.replace("Bearer ", "") ?? "";
   const key = request.url === "/login" ? bearer : bearer.replace("jwt-of-", "");
@@ -64,7 +64,7 @@ const service = (options: Partial<ServiceOptions> = {}) =>
   });
 
 describe("the external service", () => {
-  it("is asked in two steps, as the reference does", async () => {
+  it("is asked in two steps, as in the reference", async () => {
     expect(await service().authenticate("user-key")).toEqual({
       ok: true,
       principal: { role: "user", id: "alice", provider: "service" },
@@ -80,11 +80,11 @@ describe("the external service", () => {
     expect(calls).toEqual(["GET /check Bearer beta-key"]);
   });
 
-  it("may number its people", async () => {
+  it("may use numbers as ids", async () => {
     expect(await service().authenticate("number-key")).toMatchObject({ principal: { id: "42" } });
   });
 
-  it("decides: what it does not know is unknown", async () => {
+  it("rejects unknown keys", async () => {
     expect(await service().authenticate("nope")).toEqual({
       ok: false,
       reason: "unknown",
@@ -96,7 +96,7 @@ describe("the external service", () => {
     expect(troubles).toEqual([]);
   });
 
-  it("cannot make a role that we do not have, or a peer of the mesh", async () => {
+  it("cannot assign an unknown role or the id of a mesh peer", async () => {
     expect(await service().authenticate("king-key")).toEqual({
       ok: false,
       reason: "unknown",
@@ -105,15 +105,15 @@ describe("the external service", () => {
     expect(await service().authenticate("mesh-key")).toMatchObject({ reason: "unknown" });
   });
 
-  it("is not asked about nothing", async () => {
+  it("is not asked without a credential", async () => {
     expect(await service().authenticate(undefined)).toMatchObject({ reason: "missing" });
     expect(await service().authenticate("bad\r\nheader: x")).toMatchObject({ reason: "bad_format" });
     expect(calls).toEqual([]);
   });
 });
 
-describe("answers are remembered", () => {
-  it("until their time is over", async () => {
+describe("cached answers", () => {
+  it("expire", async () => {
     const asked = service({ cacheTime: 1000 });
     for (let n = 0; n < 20; n++) expect(await asked.authenticate("user-key")).toMatchObject({ ok: true });
     expect(calls).toHaveLength(2);
@@ -122,7 +122,7 @@ describe("answers are remembered", () => {
     expect(calls).toHaveLength(4);
   });
 
-  it("for a shorter time when they were refusals", async () => {
+  it("expire earlier when they were rejections", async () => {
     const asked = service({ cacheTime: 1000, refusalCacheTime: 10 });
     await asked.authenticate("nope");
     await asked.authenticate("nope");
@@ -132,7 +132,7 @@ describe("answers are remembered", () => {
     expect(calls).toHaveLength(2);
   });
 
-  it("in a bounded number, of which guesses take nothing from the good", async () => {
+  it("are bounded in number, and rejected keys do not evict accepted ones", async () => {
     const asked = service({ cacheSize: 2 });
     await asked.authenticate("user-key");
     for (const guess of ["a", "b", "c", "d"]) await asked.authenticate(guess);
@@ -148,7 +148,7 @@ describe("answers are remembered", () => {
     expect(calls).toHaveLength(2);
   });
 
-  it("and asked for once by any number of callers at the same time", async () => {
+  it("are requested once for any number of concurrent callers", async () => {
     const asked = service();
     const results = await Promise.all(Array.from({ length: 100 }, () => asked.authenticate("user-key")));
     expect(results.every((result) => result.ok)).toBe(true);
@@ -162,13 +162,13 @@ describe("a service that fails", () => {
     ["answers 403", (_, response) => json(response, 403, {})],
     ["redirects", (_, response) => response.writeHead(302, { location: `${base}/elsewhere` }).end()],
     ["is not JSON", (_, response) => response.end("<html>")],
-    ["leaves things out", (_, response) => json(response, 200, { role: "user" })],
-    ["says too much", (_, response) => response.end("x".repeat(70_000))],
+    ["omits fields", (_, response) => json(response, 200, { role: "user" })],
+    ["sends too much", (_, response) => response.end("x".repeat(70_000))],
     ["hangs up", (request) => request.socket.destroy()],
     ["never answers", () => {}],
   ];
   for (const [name, handler] of failures) {
-    it(`that ${name} is unavailable; it is asked again, and told nothing of the key to anybody`, async () => {
+    it(`that ${name} is unavailable, is asked again, and the key is reported nowhere`, async () => {
       const asked = service({ timeout: 200 });
       handle = handler;
       expect(await asked.authenticate("user-key")).toMatchObject({ ok: false, reason: "unavailable" });
@@ -180,13 +180,13 @@ describe("a service that fails", () => {
     });
   }
 
-  it("that nobody listens at is unavailable", async () => {
+  it("that does not listen is unavailable", async () => {
     const gone = service({ authEndpoint: "http://127.0.0.1:9/login" });
     expect(await gone.authenticate("user-key")).toMatchObject({ reason: "unavailable" });
     expect(troubles[0]?.problem).toMatch(/login endpoint did not answer/);
   });
 
-  it("is not asked about more keys at once than allowed", async () => {
+  it("is not asked about more keys at once than its limit", async () => {
     const waiting: (() => void)[] = [];
     let arrived = (): void => {};
     const bothArrived = new Promise<void>((resolve) => {

@@ -1,9 +1,9 @@
 /**
- * The reference's external service: the caller's key is shown to AUTH_ENDPOINT, which answers with a token, and that
- * to TOKEN_INFO_ENDPOINT, which says whose it is. Without the first, the key goes to the second directly.
+ * The reference's external service: AUTH_ENDPOINT exchanges the caller's key for a token, and TOKEN_INFO_ENDPOINT
+ * returns the token's owner. Without the first, the key goes to the second directly.
  */
 import { z } from "zod";
-import type { Clock } from "../engine/ports.js";
+import type { Clock } from "../base/index.js";
 import { ExpiringCache, fingerprint } from "./cache.js";
 import { fetchText, type TextAnswer } from "./fetch-text.js";
 import { type ReportTrouble, reasonOf } from "./report.js";
@@ -17,25 +17,25 @@ import {
 } from "./result.js";
 
 export interface ServiceOptions {
-  /** The login step; absent for a service that knows the callers' keys themselves. */
+  /** The login step; absent for a service that accepts the callers' keys directly. */
   readonly authEndpoint?: string | undefined;
   readonly tokenInfoEndpoint: string;
   readonly clock: Pick<Clock, "now">;
   /** Milliseconds for each request to the service. Default 5 s. */
   readonly timeout?: number | undefined;
-  /** Milliseconds that a good answer is remembered, and so the longest that a revoked key still works. Default 60 s. */
+  /** Milliseconds that an accepted key is cached, and so the longest that a revoked key still works. Default 60 s. */
   readonly cacheTime?: number | undefined;
-  /** The same for a key that the service refused. Default 5 s. */
+  /** The same for a rejected key. Default 5 s. */
   readonly refusalCacheTime?: number | undefined;
-  /** Answers of each kind that are remembered. Default 10,000. */
+  /** Number of cached answers of each kind. Default 10,000. */
   readonly cacheSize?: number | undefined;
-  /** Keys that are asked about at once; more are `unavailable`. Default 64. */
+  /** Concurrent requests for keys; more are `unavailable`. Default 64. */
   readonly maxPending?: number | undefined;
   readonly report?: ReportTrouble | undefined;
 }
 
 const loginAnswer = z.object({ token: z.string().min(1) });
-// Ids are numbers in some services. What else the answer holds (the reference repeats the key) is not kept.
+// Some services use numbers as ids. Other fields (the reference repeats the key) are dropped.
 const tokenInfo = z.object({ role: z.string(), id: z.union([z.string(), z.number().transform(String)]) });
 
 const LARGEST_ANSWER = 64 * 1024;
@@ -44,12 +44,12 @@ export function serviceAuthenticator(options: ServiceOptions): Authenticator {
   const { clock, authEndpoint, tokenInfoEndpoint } = options;
   const { timeout = 5_000, cacheTime = 60_000, refusalCacheTime = 5_000 } = options;
   const { cacheSize = 10_000, maxPending = 64, report = () => {} } = options;
-  // Apart from each other, so that guessing cannot push the good ones out.
+  // Separate, so that guessed keys cannot evict accepted ones.
   const accepted = new ExpiringCache<AuthResult>(cacheSize, clock);
   const refused = new ExpiringCache<AuthResult>(cacheSize, clock);
   const pending = new Map<string, Promise<AuthResult>>();
 
-  /** An answer of the service, or the failure to get one that can be used. */
+  /** An answer of the service, or the failure to get a usable one. */
   async function ask<Answer>(
     step: { readonly name: string; readonly method: "GET" | "POST"; readonly url: string },
     bearer: string,
@@ -73,7 +73,9 @@ export function serviceAuthenticator(options: ServiceOptions): Authenticator {
     if (response.status === 401) return failure("unknown");
     if (response.status !== 200) return unavailable(`answered with status ${response.status}`);
     const parsed = shape.safeParse(parseJson(response.text));
-    return parsed.success ? { ok: true, answer: parsed.data } : unavailable("answered with something else");
+    return parsed.success
+      ? { ok: true, answer: parsed.data }
+      : unavailable("answered with an unexpected body");
   }
 
   async function lookUp(key: string): Promise<AuthResult> {
@@ -89,7 +91,7 @@ export function serviceAuthenticator(options: ServiceOptions): Authenticator {
 
   function remember(print: string, result: AuthResult): AuthResult {
     if (result.ok) accepted.set(print, result, clock.now() + cacheTime);
-    // That nobody answered says nothing about the key.
+    // A missing answer says nothing about the key.
     else if (result.reason !== "unavailable") refused.set(print, result, clock.now() + refusalCacheTime);
     return result;
   }
@@ -106,7 +108,7 @@ export function serviceAuthenticator(options: ServiceOptions): Authenticator {
       if (pending.size >= maxPending) {
         report({
           provider: "service",
-          problem: `${maxPending} keys wait for an answer; no more are asked about`,
+          problem: `${maxPending} keys already wait for an answer`,
         });
         return failure("unavailable");
       }

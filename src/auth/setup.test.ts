@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { exportSPKI, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FullStore, openStore } from "../store/index.js";
-import { type AuthSettings, createAuthenticator } from "./setup.js";
+import type { AuthSettings } from "./settings.js";
+import { createAuthenticator } from "./setup.js";
 import { Tokens } from "./tokens/tokens.js";
 
 const clock = { now: () => Date.now() };
@@ -17,6 +18,7 @@ const settings: AuthSettings & { dev: boolean } = {
   cacheSize: 10,
   cacheTime: 1000,
   refusalCacheTime: 10,
+  adminsActForOwners: false,
   jwt: {
     jwksUrl: undefined,
     key: undefined,
@@ -41,7 +43,7 @@ describe("createAuthenticator", () => {
   });
   afterAll(() => store.close());
 
-  it("asks Mailroom's own tokens and an identity provider side by side", async () => {
+  it("accepts Mailroom's own tokens and those of an identity provider", async () => {
     const directory = mkdtempSync(join(tmpdir(), "mailroom-auth-"));
     try {
       const { privateKey, publicKey } = await generateKeyPair("ES256");
@@ -62,7 +64,7 @@ describe("createAuthenticator", () => {
     }
   });
 
-  it("takes callers at their word in development only", async () => {
+  it("accepts any role:id in development only", async () => {
     const dev = await createAuthenticator({ ...settings, dev: true }, { tokens, clock });
     expect(await dev.authenticate("user:ann")).toMatchObject({ ok: true });
     const real = await createAuthenticator(settings, { tokens, clock });
@@ -70,7 +72,7 @@ describe("createAuthenticator", () => {
     expect(await real.authenticate(undefined)).toMatchObject({ reason: "missing" });
   });
 
-  it("refuses settings that leave something out", async () => {
+  it("rejects incomplete settings", async () => {
     const { jwt } = settings;
     for (const wrong of [
       { mode: [] },

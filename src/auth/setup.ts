@@ -1,45 +1,14 @@
-/** From settings to the one authenticator that a server asks. */
+/** Builds the server's authenticator from settings. */
 import { readFile } from "node:fs/promises";
-import type { Clock } from "../engine/ports.js";
+import { type Clock, MailroomError } from "../base/index.js";
 import { chain } from "./chain.js";
 import { devAuthenticator } from "./dev.js";
-import { AuthError } from "./errors.js";
-import type { JwtAlgorithm } from "./jwt/algorithms.js";
-import { jwtAuthenticator } from "./jwt/authenticator.js";
 import type { JwtKey } from "./jwt/key.js";
-import type { Role } from "./principal.js";
 import { type ReportTrouble, reasonOf } from "./report.js";
 import type { Authenticator } from "./result.js";
 import { serviceAuthenticator } from "./service.js";
+import type { AuthSettings, JwtSettings } from "./settings.js";
 import type { Tokens } from "./tokens/tokens.js";
-
-/** Times are milliseconds. The `[auth]` table of the configuration has this shape. */
-export interface AuthSettings {
-  /** Whom to ask, in this order. */
-  readonly mode: readonly ("token" | "service" | "jwt")[];
-  readonly authEndpoint: string | undefined;
-  readonly tokenInfoEndpoint: string | undefined;
-  readonly timeout: number;
-  readonly cacheSize: number;
-  readonly cacheTime: number;
-  readonly refusalCacheTime: number;
-  readonly jwt: JwtSettings;
-}
-
-export interface JwtSettings {
-  /** Exactly one of these four. */
-  readonly jwksUrl: string | undefined;
-  readonly key: string | undefined;
-  readonly keyFile: string | undefined;
-  readonly secret: string | undefined;
-  readonly issuer: string | undefined;
-  readonly audience: readonly string[];
-  readonly algorithms: readonly JwtAlgorithm[];
-  readonly roleClaim: string;
-  readonly idClaim: string;
-  readonly roles: Readonly<Record<string, Role>>;
-  readonly clockTolerance: number;
-}
 
 export interface AuthParts {
   readonly tokens: Tokens;
@@ -47,7 +16,7 @@ export interface AuthParts {
   readonly report?: ReportTrouble;
 }
 
-/** @throws AuthError `bad_auth_settings` when a provider that is asked for cannot be set up. */
+/** @throws MailroomError `bad_auth_settings` when a configured provider cannot be set up */
 export async function createAuthenticator(
   settings: AuthSettings & { readonly dev: boolean },
   parts: AuthParts,
@@ -71,14 +40,17 @@ export async function createAuthenticator(
   }
   const [only, ...others] = providers;
   if (only === undefined)
-    throw new AuthError("bad_auth_settings", "auth.mode names no provider: nobody could call");
+    throw new MailroomError("bad_auth_settings", "auth.mode names no provider: no caller could authenticate");
   return others.length === 0 ? only : chain(...providers);
 }
 
 function serviceFrom(settings: AuthSettings, { clock, report }: AuthParts): Authenticator {
   const { tokenInfoEndpoint } = settings;
   if (tokenInfoEndpoint === undefined) {
-    throw new AuthError("bad_auth_settings", "the authentication service needs auth.token_info_endpoint");
+    throw new MailroomError(
+      "bad_auth_settings",
+      "the authentication service requires auth.token_info_endpoint",
+    );
   }
   const { authEndpoint, timeout, cacheSize, cacheTime, refusalCacheTime } = settings;
   const limits = { timeout, cacheSize, cacheTime, refusalCacheTime };
@@ -88,6 +60,8 @@ function serviceFrom(settings: AuthSettings, { clock, report }: AuthParts): Auth
 async function jwtFrom(settings: AuthSettings, { clock, report }: AuthParts): Promise<Authenticator> {
   const { jwt, timeout, cacheSize } = settings;
   const { issuer, audience, algorithms, roleClaim, idClaim, roles, clockTolerance } = jwt;
+  // Most servers check no JWT, and what checks them is large.
+  const { jwtAuthenticator } = await import("./jwt/authenticator.js");
   return jwtAuthenticator({
     key: await keyFrom(jwt),
     claims: { roleClaim, idClaim, roles },
@@ -110,13 +84,13 @@ async function keyFrom({ jwksUrl, key, keyFile, secret }: JwtSettings): Promise<
   if (secret !== undefined) given.push({ kind: "secret", secret });
   const [only, ...others] = given;
   if (only !== undefined && others.length === 0) return only;
-  throw new AuthError("bad_auth_settings", "JWT: give exactly one of jwks_url, key, key_file and secret");
+  throw new MailroomError("bad_auth_settings", "JWT: give exactly one of jwks_url, key, key_file and secret");
 }
 
 async function readKeyFile(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    throw new AuthError("bad_auth_settings", `JWT: the key file cannot be read: ${reasonOf(error)}`);
+    throw new MailroomError("bad_auth_settings", `JWT: the key file cannot be read: ${reasonOf(error)}`);
   }
 }

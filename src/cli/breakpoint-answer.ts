@@ -1,10 +1,10 @@
+import { MailroomError } from "../base/index.js";
 import type { BreakpointAnswer } from "../client/index.js";
-import { CliError, EXIT } from "./exit.js";
 
 /**
- * One text, with or without quotes, is the answer to the only call that waits; with several calls each word is
+ * One text, with or without quotes, answers the only open call; with several open calls each argument is
  * `CALL_ID=text`.
- * @throws CliError when it is neither
+ * @throws MailroomError for any other form
  */
 export function parseAnswer(words: readonly string[]): BreakpointAnswer {
   const [only, ...others] = words;
@@ -13,9 +13,8 @@ export function parseAnswer(words: readonly string[]): BreakpointAnswer {
   return words.map((word) => {
     const at = word.indexOf("=");
     if (at > 0) return { call_id: word.slice(0, at), content: word.slice(at + 1) };
-    throw new CliError("usage", `'${word}' is not of the form CALL_ID=text`, {
-      exit: EXIT.usage,
-      hint: "one call is answered with one text in quotes, several with CALL_ID=text for each",
+    throw new MailroomError("usage", `'${word}' is not of the form CALL_ID=text`, {
+      details: { hint: "answer one call with one text in quotes, several with CALL_ID=text for each" },
     });
   });
 }

@@ -1,7 +1,7 @@
-/** What to do when there is no connection: `fetch` says it in the words of the TLS library, if at all. */
+/** Hints for failed connections; `fetch` reports only the TLS library's codes, if any. */
 import type { MailConnectionError } from "../client/index.js";
 
-/** The other side answered, and not with TLS. Which of them it is depends on the version of Node. */
+/** The server answered without TLS. The code depends on the version of Node. */
 const NOT_TLS: ReadonlySet<string> = new Set([
   "ERR_SSL_WRONG_VERSION_NUMBER",
   "ERR_SSL_PACKET_LENGTH_TOO_LONG",
@@ -20,14 +20,14 @@ export function connectionHint(error: MailConnectionError): string | undefined {
   const reason = innermostCode(error) ?? "";
   if (NOT_TLS.has(reason)) {
     const plain = error.url.replace(/^https:/, "http:");
-    return `something listens there, but it does not speak TLS: if that is meant, write ${plain} (links with swarm:// always mean https)`;
+    return `the server at this address does not use TLS: use ${plain} if that is intended (swarm:// links always use https)`;
   }
   if (NOT_TRUSTED.has(reason)) {
-    return "its certificate is signed by an authority that is not known here: name the authority's file in NODE_EXTRA_CA_CERTS";
+    return "its certificate is signed by an unknown CA: set NODE_EXTRA_CA_CERTS to the CA's file";
   }
   if (reason === "ERR_TLS_CERT_ALTNAME_INVALID")
-    return "its certificate is for another name than the URL has";
-  return "start one with 'mailroom server', or check the URL";
+    return "its certificate does not match the host name of the URL";
+  return "start a server with 'mailroom server', or check the URL";
 }
 
 function innermostCode(error: Error): string | undefined {

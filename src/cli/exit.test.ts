@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { MailroomError } from "../base/index.js";
 import { MailClientError, MailConnectionError, MailStreamError } from "../client/index.js";
-import { ConfigError } from "../config/index.js";
-import { CliError, EXIT, explain } from "./exit.js";
+import { badConfig } from "../settings/index.js";
+import { EXIT, explain } from "./exit.js";
 
-describe("what is said about errors", () => {
+describe("explaining errors", () => {
   const refusal = (status: number) =>
-    new MailClientError({ request: "GET /x", status, detail: "because", retryAfter: 7 });
+    new MailClientError({ request: "GET /x", status, detail: "because", retryAfter: 7_000 });
 
   it.each([
     [refusal(401), EXIT.refused, /token/],
@@ -26,10 +27,10 @@ describe("what is said about errors", () => {
       EXIT.unreachable,
       /mailroom server/,
     ],
-    [new CliError("usage", "wrong", { exit: EXIT.usage, hint: "right" }), EXIT.usage, /right/],
-    [new ConfigError([{ place: "--port", message: "must be a number" }]), EXIT.usage, undefined],
+    [new MailroomError("usage", "wrong", { details: { hint: "right" } }), EXIT.usage, /right/],
+    [badConfig([{ place: "--port", message: "must be a number" }]), EXIT.usage, undefined],
     [
-      new ConfigError([
+      badConfig([
         { place: "--port", message: "wrong" },
         { place: "mail.toml:2", message: "wrong too" },
       ]),

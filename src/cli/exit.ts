@@ -1,45 +1,38 @@
-/** Exit codes, documented in docs/cli.md, and how errors become one. */
+/** Exit codes, documented in docs/cli.md, and the mapping of errors to them. */
+import {
+  describeError,
+  isErrorCode,
+  isMailroomError,
+  type MailroomError,
+  messageOf,
+  retryAfterSeconds,
+} from "../base/index.js";
 import { MailClientError, MailConnectionError, MailStreamError } from "../client/index.js";
-import { ConfigError } from "../config/index.js";
+import { configProblemsOf } from "../settings/index.js";
 import { connectionHint } from "./connection-hint.js";
 
 export const EXIT = {
   ok: 0,
-  /** It did not work. */
+  /** The command failed. */
   failure: 1,
-  /** The command was not understood: unknown option, missing argument, bad value. */
+  /** Invalid usage: unknown option, missing argument, invalid value. */
   usage: 2,
-  /** There is no server to talk to, or the connection was lost for good. */
+  /** No server is reachable, or the connection was lost permanently. */
   unreachable: 3,
-  /** The server refused: no token, a wrong one, or one without the right. */
+  /** The server refused: no token, an invalid one, or one without permission. */
   refused: 4,
-  /** The task ended, but not well: failed or cancelled. */
+  /** The task failed or was cancelled. */
   taskFailed: 5,
-  /** The task waits for somebody to answer a breakpoint. */
+  /** The task waits for the answer to a breakpoint. */
   taskPaused: 6,
-  /** A server ended because its store failed for good. */
+  /** A server stopped because its store failed permanently. */
   storeFailed: 74,
-  /** A server was stopped while its store could not be written: results that nobody was told of are lost. */
+  /** A server stopped while its store was not writable: results that were not acknowledged are lost. */
   unwritten: 75,
   /** Ended by Ctrl-C. */
   interrupted: 130,
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
-
-/** Something to tell the person at the keyboard: what happened, and what to do next. */
-export class CliError extends Error {
-  override readonly name = "CliError";
-  readonly code: string;
-  readonly exit: ExitCode;
-  readonly hint: string | undefined;
-
-  constructor(code: string, message: string, more: { exit?: ExitCode; hint?: string; cause?: unknown } = {}) {
-    super(message, more.cause === undefined ? undefined : { cause: more.cause });
-    this.code = code;
-    this.exit = more.exit ?? EXIT.failure;
-    this.hint = more.hint;
-  }
-}
 
 export interface Explanation {
   readonly code: string;
@@ -48,46 +41,67 @@ export interface Explanation {
   readonly exit: ExitCode;
 }
 
-/** What to say about an error, whoever threw it. */
+/** Returns the message, hint and exit code for any error. */
 export function explain(error: unknown): Explanation {
-  if (error instanceof CliError) return error;
   if (error instanceof MailClientError) return explainRefusal(error);
   if (error instanceof MailConnectionError) {
     const hint = connectionHint(error);
     return { code: error.code, message: error.message, hint, exit: EXIT.unreachable };
   }
   if (error instanceof MailStreamError) {
-    // Nothing ever came: what is wrong is the connection, not the stream.
+    // Without any event, the connection failed, not the stream.
     if (error.taskId === undefined && error.cause instanceof MailConnectionError) return explain(error.cause);
     const hint =
-      error.taskId === undefined ? undefined : `go on watching with 'mailroom tasks follow ${error.taskId}'`;
+      error.taskId === undefined
+        ? undefined
+        : `continue watching with 'mailroom tasks follow ${error.taskId}'`;
     return { code: error.code, message: error.message, hint, exit: EXIT.unreachable };
   }
-  if (error instanceof ConfigError) {
-    // What stands on the command line is the command's own mistake; a file or a variable is something it found.
-    const isFlag = error.problems.every(({ place }) => place?.startsWith("--") === true);
-    return { code: error.code, message: error.message, exit: isFlag ? EXIT.usage : EXIT.failure };
+  const problems = configProblemsOf(error);
+  if (problems !== undefined) {
+    // A wrong value on the command line is a usage error; one in a file or a variable is not.
+    const isUsage = problems.every(({ place }) => place?.startsWith("--") === true);
+    return { code: "bad_config", message: messageOf(error), exit: isUsage ? EXIT.usage : EXIT.failure };
   }
-  const message = error instanceof Error ? error.message : String(error);
+  if (isMailroomError(error) && isErrorCode(error.code)) {
+    const { exit, remedy } = describeError(error.code);
+    return {
+      code: error.code,
+      message: error.message,
+      hint: hintOf(error) ?? remedy,
+      exit: toExitCode(exit),
+    };
+  }
+  const message = messageOf(error);
   const code = codeOf(error);
   const exit = code === "store_failed" ? EXIT.storeFailed : EXIT.failure;
   return { code: code ?? "failure", message, hint: hintFor(code), exit };
 }
 
-/** What proxies answer with pages of their own, in front of any server. */
+/** What to do about this very failure; the table has what to do about the code in general. */
+function hintOf({ details }: MailroomError<string>): string | undefined {
+  return typeof details.hint === "string" ? details.hint : undefined;
+}
+
+/** A code of the table of errors, which has plain numbers. */
+function toExitCode(exit: number): ExitCode {
+  return Object.values(EXIT).find((code) => code === exit) ?? EXIT.failure;
+}
+
+/** Statuses that proxies answer with their own pages. */
 const OF_PROXIES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 function explainRefusal(error: MailClientError): Explanation {
   const isPage = typeof error.body === "string" && /^\s*<(!doctype|html)/i.test(error.body);
   if (isPage && !OF_PROXIES.has(error.status)) {
     return {
-      code: "bad_answer",
-      message: `this does not look like a MAIL server: it answered with a web page (${error.status})`,
+      code: "bad_response",
+      message: `this does not look like a MAIL server: it responded with a web page (${error.status})`,
       hint: "check the URL",
       exit: EXIT.unreachable,
     };
   }
-  const message = `the server refused (${error.status}): ${isPage ? "it gave a web page instead of a reason" : error.detail}`;
+  const message = `the server refused (${error.status}): ${isPage ? "the response is a web page" : error.detail}`;
   switch (error.status) {
     case 401:
       return { code: error.code, message, hint: tokenHint(error), exit: EXIT.refused };
@@ -95,32 +109,32 @@ function explainRefusal(error: MailClientError): Explanation {
       return { code: error.code, message, hint: "use a token of another role", exit: EXIT.refused };
     case 429:
     case 503: {
-      const wait = error.retryAfter === undefined ? "" : ` in ${error.retryAfter} s`;
-      return { code: error.code, message, hint: `try again${wait}`, exit: EXIT.failure };
+      const wait = error.retryAfter === undefined ? "" : ` in ${retryAfterSeconds(error.retryAfter)} s`;
+      return { code: error.code, message, hint: `retry${wait}`, exit: EXIT.failure };
     }
     default:
       return { code: error.code, message, exit: EXIT.failure };
   }
 }
 
-/** On routes of the protocol a token of the wrong role is a 401 too; servers of the reference give no code. */
+/** On routes of the protocol, a token of the wrong role is also a 401; servers of the reference give no code. */
 function tokenHint({ code, detail }: MailClientError): string {
   return code === "invalid_role" || (code === "http_401" && detail === "invalid role")
-    ? "this needs a token of another role (admin): 'mailroom token create --role admin --id NAME' makes one"
-    : "give a token with --token or MAILROOM_TOKEN; 'mailroom token create' makes one";
+    ? "this needs a token of another role (admin): create one with 'mailroom token create --role admin --id NAME'"
+    : "give a token with --token or MAILROOM_TOKEN; create one with 'mailroom token create'";
 }
 
 function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
-/** What to do about errors that other rooms throw; most of them say it themselves. */
+/** Hints for errors of other modules; most messages already contain one. */
 function hintFor(code: string | undefined): string | undefined {
   switch (code) {
     case "EADDRINUSE":
-      return "another program listens there: choose another port with --port";
+      return "another program uses the port: choose another port with --port";
     case "EACCES":
-      return "this user may not do that: choose another port or directory";
+      return "permission denied: choose another port or directory";
     default:
       return undefined;
   }

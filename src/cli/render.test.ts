@@ -1,20 +1,20 @@
 import pico from "picocolors";
 import { describe, expect, it } from "vitest";
-import type { MailEvent } from "../client/index.js";
+import type { TaskEvent } from "../client/index.js";
 import { createRenderer } from "./render.js";
-import { harmless, wantsColours } from "./terminal.js";
+import { escapeControlCharacters, wantsColors } from "./terminal.js";
 
-const plain = { colours: pico.createColors(false), columns: 80 };
+const plain = { colors: pico.createColors(false), columns: 80 };
 
 function event(
   name: string,
   extra: Record<string, unknown>,
-  more: Partial<MailEvent["data"]> = {},
-): MailEvent {
+  more: Partial<TaskEvent["data"]> = {},
+): TaskEvent {
   return { event: name, data: { extra_data: extra, ...more } };
 }
 
-function message(id: string, type: string, to: readonly string[], subject: string, body: string): MailEvent {
+function message(id: string, type: string, to: readonly string[], subject: string, body: string): TaskEvent {
   const recipients = to.map((address) => ({ address_type: "agent", address }));
   const sender = { address_type: "agent", address: "supervisor" };
   return event("new_message", {
@@ -102,7 +102,7 @@ describe("the renderer", () => {
     const evil = "\u001b]0;owned\u0007\u001b[31m\r\u202Ered";
     const lines = createRenderer(plain)(message("1", "request", ["a\u001b[2J"], evil, evil));
     for (const char of ["\u001b", "\u0007", "\r", "\u202E"]) expect(lines.join("")).not.toContain(char);
-    expect(harmless("a\tb\nc")).toBe("a\tb\nc");
+    expect(escapeControlCharacters("a\tb\nc")).toBe("a\tb\nc");
   });
 });
 
@@ -114,6 +114,6 @@ describe("colours", () => {
     [{ NO_COLOR: "" }, true, true],
     [{ TERM: "dumb" }, true, false],
   ])("%j on a terminal: %s → %s", (env, isTerminal, wanted) => {
-    expect(wantsColours(env, isTerminal)).toBe(wanted);
+    expect(wantsColors(env, isTerminal)).toBe(wanted);
   });
 });

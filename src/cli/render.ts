@@ -1,19 +1,19 @@
-/** Events of a task as lines for people: who wrote what to whom, what was done, how it ended. */
-import type { MailEvent } from "../client/index.js";
-import { SYSTEM_SUBJECTS } from "../mail/subjects.js";
-import { type Colours, harmless } from "./terminal.js";
+/** Renders a task's events as lines: messages, actions and the outcome. */
+import type { TaskEvent } from "../client/index.js";
+import { SYSTEM_SUBJECTS } from "../mail/index.js";
+import { type Colors, escapeControlCharacters } from "./terminal.js";
 
 export interface RenderOptions {
-  readonly colours: Colours;
+  readonly colors: Colors;
   readonly columns: number;
-  /** Show whole texts and the events that are left out otherwise. */
+  /** Show full texts and the events that are otherwise hidden. */
   readonly verbose?: boolean;
 }
 
-/** Turns events, in their order, into lines. Remembers what it needs of earlier ones. */
-export type Renderer = (event: MailEvent) => string[];
+/** Renders events in order; keeps the state it needs of earlier ones. */
+export type Renderer = (event: TaskEvent) => string[];
 
-/** Calls that are shown by what they cause. */
+/** Calls that are visible through their effects. */
 const SHOWN_OTHERWISE: ReadonlySet<string> = new Set([
   "send_request",
   "send_response",
@@ -27,10 +27,10 @@ const SHOWN_OTHERWISE: ReadonlySet<string> = new Set([
 ]);
 
 export function createRenderer(options: RenderOptions): Renderer {
-  const { colours, columns, verbose = false } = options;
-  const { dim, cyan, yellow, red, green, bold } = colours;
+  const { colors, columns, verbose = false } = options;
+  const { dim, cyan, yellow, red, green, bold } = colors;
   const argumentsOf = new Map<string, string>();
-  /** By swarm: mail on its way there, of which no event tells but the call that sent it. */
+  /** By swarm: mail to other swarms that is not delivered yet; only the call that sent it shows it. */
   const leaving = new Map<string, string[][]>();
   let lastMessage: string | undefined;
 
@@ -51,12 +51,24 @@ export function createRenderer(options: RenderOptions): Renderer {
         return breakpoint(data.extra_data, data.description);
       case "breakpoint_action_complete":
         return [`  ${dim("answered:")} ${shorten(textOf(extra.result), 14)}`];
+      case "approval_requested": {
+        const asked = `${textOf(extra.caller)} needs approval: ${textOf(extra.tool_name)}(${brief(extra.tool_args)})`;
+        return [`${yellow("?")} ${shorten(asked, 4)}  ${dim(textOf(extra.tool_call_id))}`];
+      }
+      case "approval_answered": {
+        const by = extra.by === undefined ? "" : ` by ${textOf(extra.by)}`;
+        const why = extra.reason === undefined ? "" : `: ${textOf(extra.reason)}`;
+        return [`  ${dim(textOf(extra.decision))} ${shorten(`${textOf(extra.tool_name)}${by}${why}`, 14)}`];
+      }
       case "agent_error":
         return [`  ${red("error")} ${shorten(data.description ?? "", 8)}`];
       case "interswarm_message_sent":
-        return left(textOf(extra.swarm)) ?? (verbose ? [`  ${dim(harmless(data.description ?? ""))}`] : []);
+        return (
+          left(textOf(extra.swarm)) ??
+          (verbose ? [`  ${dim(escapeControlCharacters(data.description ?? ""))}`] : [])
+        );
       case "interswarm_message_received":
-        return verbose ? [`  ${dim(harmless(data.description ?? event.event))}`] : [];
+        return verbose ? [`  ${dim(escapeControlCharacters(data.description ?? event.event))}`] : [];
       case "interswarm_message_error":
         return [
           ...(left(textOf(extra.swarm)) ?? []),
@@ -66,9 +78,11 @@ export function createRenderer(options: RenderOptions): Renderer {
       case "task_error":
         return ending(event);
       case "task_resumed":
-        return [dim("  the task goes on")];
+        return [dim("  the task continues")];
       default:
-        return verbose ? [dim(`  ${harmless(`${event.event} ${data.description ?? ""}`).trim()}`)] : [];
+        return verbose
+          ? [dim(`  ${escapeControlCharacters(`${event.event} ${data.description ?? ""}`).trim()}`)]
+          : [];
     }
   };
 
@@ -76,13 +90,13 @@ export function createRenderer(options: RenderOptions): Renderer {
     const envelope = objectOf(extra.full_message);
     const payload = objectOf(envelope.message);
     const type = textOf(envelope.msg_type);
-    // The answer itself comes with the event that ends the round.
+    // The event that ends the round contains the answer.
     if (type === "broadcast_complete") return [];
-    // A broadcast is one event for each recipient, and one line for all of them.
+    // A broadcast is one event per recipient, but one line.
     const id = textOf(envelope.id);
     if (id !== "" && id === lastMessage) return [];
     lastMessage = id;
-    // It only wakes an agent whose results were shown a line above.
+    // It only wakes an agent whose results are shown a line above.
     if (!verbose && payload.subject === SYSTEM_SUBJECTS.actionComplete) return [];
     return letter(addressOf(payload.sender), recipientsOf(payload), type, payload);
   }
@@ -134,14 +148,14 @@ export function createRenderer(options: RenderOptions): Renderer {
     return `${name}(${shorten(given, caller.length + name.length + 12)})`;
   }
 
-  function actionEnd({ event, data }: MailEvent): string[] {
+  function actionEnd({ event, data }: TaskEvent): string[] {
     const { caller, tool_name, result } = data.extra_data;
     argumentsOf.delete(textOf(data.extra_data.tool_call_id));
     // A server of the reference gives the result only inside the description.
     const text = typeof result === "string" ? result : (data.description ?? "");
     const mark = event === "action_error" ? red("failed:") : dim("got");
     const who = `${textOf(caller)} ${textOf(tool_name)}`.trim();
-    if (verbose) return [`  ${cyan(who)} ${mark}`, ...indent(harmless(text))];
+    if (verbose) return [`  ${cyan(who)} ${mark}`, ...indent(escapeControlCharacters(text))];
     return [`  ${cyan(textOf(caller))} ${mark} ${shorten(text, who.length + 10)}`];
   }
 
@@ -156,13 +170,17 @@ export function createRenderer(options: RenderOptions): Renderer {
     });
   }
 
-  function ending({ event, data }: MailEvent): string[] {
+  function ending({ event, data }: TaskEvent): string[] {
     const status = data.status ?? (event === "task_complete" ? "completed" : "failed");
-    const response = harmless(data.response ?? "");
+    const response = escapeControlCharacters(data.response ?? "");
     switch (status) {
       case "paused":
         return data.extra_data.reason === undefined
-          ? [yellow("paused: the task waits for an answer")]
+          ? [
+              yellow(
+                `paused: the task waits for ${data.extra_data.approvals === undefined ? "an answer" : "approval"}`,
+              ),
+            ]
           : [yellow(`paused (${textOf(data.extra_data.reason)})`), ...indent(response)];
       case "completed":
         return [`${green("✓ completed")}`, ...indent(response)];
@@ -177,16 +195,16 @@ export function createRenderer(options: RenderOptions): Renderer {
     }
   }
 
-  /** What fits on the line beside `used` characters. */
+  /** Cuts text to the rest of the line after `used` characters. */
   function shorten(text: string, used: number): string {
-    const line = harmless(text).replace(/\s+/g, " ").trim();
+    const line = escapeControlCharacters(text).replace(/\s+/g, " ").trim();
     const room = Math.max(24, columns - used - 2);
     return verbose || line.length <= room ? line : `${line.slice(0, room - 1)}…`;
   }
 }
 
 function indent(text: string): string[] {
-  return harmless(text)
+  return escapeControlCharacters(text)
     .trim()
     .split("\n")
     .map((line) => `    ${line}`);
@@ -220,5 +238,5 @@ function objectOf(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 function textOf(value: unknown): string {
-  return typeof value === "string" ? harmless(value) : "";
+  return typeof value === "string" ? escapeControlCharacters(value) : "";
 }

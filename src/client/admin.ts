@@ -1,8 +1,10 @@
 /**
- * Mailroom's own routes for admins: every task, by its internal key (logged by the server, decisions A6), and the
- * other swarms that the server knows.
+ * Mailroom's own routes for admins: every task by its internal key (the server logs each access, decision A6), and
+ * the registered swarms.
  */
-import type { MailEvent } from "./events.js";
+import { nameApprovers } from "./approvals.js";
+import type { TaskEvent } from "./events.js";
+import { AdminObserveClient } from "./observe.js";
 import {
   type AcceptProposalOptions,
   callOptions,
@@ -33,54 +35,82 @@ const TASKS = "/admin/tasks";
 const SWARMS = "/swarms";
 const PROPOSALS = "/swarms/proposals";
 
+/**
+ * Calls for admins: all callers' tasks by internal key, and the swarm registry. Available as `client.admin`.
+ * @example
+ * ```ts
+ * for await (const { key, task_owner } of client.admin.listTasks()) console.log(key, task_owner);
+ * ```
+ */
 export class AdminClient {
   readonly #source: (path: string) => EventSource;
 
+  /** @internal */
   constructor(source: (path: string) => EventSource) {
     this.#source = source;
   }
 
-  /** Everybody's tasks, newest first. */
+  /** Yields all callers' tasks, newest first. */
   listTasks(options: TaskListOptions = {}): AsyncGenerator<TaskSummary, void, undefined> {
     return allTasks(this.#transport, TASKS, options);
   }
 
+  /** Returns one page of all callers' tasks, newest first. */
   getTaskPage(options: TaskListOptions = {}): Promise<TaskList> {
     return taskPage(this.#transport, TASKS, options);
   }
 
+  /** Returns a task with its events. */
   getTask(key: string, options: CallOptions = {}): Promise<TaskRecord> {
     return readTask(this.#transport, pathOf(key), options);
   }
 
-  taskEvents(key: string, options: TaskEventsOptions = {}): AsyncGenerator<MailEvent, void, undefined> {
+  /** Yields a task's events. See `MailClient.taskEvents`. */
+  taskEvents(key: string, options: TaskEventsOptions = {}): AsyncGenerator<TaskEvent, void, undefined> {
     return taskEvents(this.#source(pathOf(key)), options);
   }
 
+  /** Cancels a task. @throws MailClientError with status 409 when the task has ended */
   async cancelTask(key: string, options: WriteOptions = {}): Promise<void> {
     const path = `${pathOf(key)}/cancel`;
     await this.#transport.json({ method: "POST", path, body: {}, ...callOptions(options) }, AnyObject);
   }
 
-  /** Forgets another swarm. @throws MailClientError with status 404 when it is not known */
+  /** Puts a message into a task of another owner, where the server allows it. */
+  async postMessage(
+    key: string,
+    body: string,
+    options: WriteOptions & { readonly subject?: string } = {},
+  ): Promise<void> {
+    const path = `${pathOf(key)}/message`;
+    const sent = defined({ body, subject: options.subject });
+    await this.#transport.json({ method: "POST", path, body: sent, ...callOptions(options) }, AnyObject);
+  }
+
+  /** Names who may answer for the owner of a task, where the server allows it. */
+  nameApprovers(key: string, approvers: readonly string[], options: WriteOptions = {}): Promise<void> {
+    return nameApprovers(this.#transport, pathOf(key), approvers, options);
+  }
+
+  /** Unregisters another swarm. @throws MailClientError with status 404 for an unknown swarm */
   unregisterSwarm(name: string, options: WriteOptions = {}): Promise<SwarmReceipt> {
     const path = pathOf(name, SWARMS);
     return this.#transport.json({ method: "DELETE", path, ...callOptions(options) }, SwarmReceipt);
   }
 
-  /** Has the server ask another swarm whether it is well. That it does not answer is an answer, too. */
+  /** Makes the server check another swarm's health. An unreachable swarm is a result, not an error. */
   pingSwarm(name: string, options: WriteOptions = {}): Promise<SwarmPing> {
     const path = `${pathOf(name, SWARMS)}/ping`;
     return this.#transport.json({ method: "POST", path, body: {}, ...callOptions(options) }, SwarmPing);
   }
 
-  /** Swarms that discovery found and nobody has decided about. */
+  /** Returns swarms that discovery found and that await an admin's decision. */
   async getSwarmProposals(options: CallOptions = {}): Promise<readonly SwarmProposal[]> {
     const call = { method: "GET", path: PROPOSALS, ...callOptions(options) } as const;
     return (await this.#transport.json(call, SwarmProposals)).proposals;
   }
 
-  /** Registers a swarm that was proposed, under the URL that was proposed. */
+  /** Registers a proposed swarm under its proposed URL. */
   acceptSwarmProposal(name: string, options: AcceptProposalOptions = {}): Promise<SwarmReceipt> {
     const { authToken, volatile } = options;
     const path = `${pathOf(name, PROPOSALS)}/accept`;
@@ -88,10 +118,15 @@ export class AdminClient {
     return this.#transport.json({ method: "POST", path, body, ...callOptions(options) }, SwarmReceipt);
   }
 
-  /** Drops a swarm that was proposed; it may be proposed again. */
+  /** Drops a proposed swarm; it may be proposed again. */
   rejectSwarmProposal(name: string, options: WriteOptions = {}): Promise<SwarmReceipt> {
     const path = pathOf(name, PROPOSALS);
     return this.#transport.json({ method: "DELETE", path, ...callOptions(options) }, SwarmReceipt);
+  }
+
+  /** Journals, figures, the outbox and tokens. */
+  get observe(): AdminObserveClient {
+    return new AdminObserveClient(this.#transport);
   }
 
   get #transport() {

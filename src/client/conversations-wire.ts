@@ -1,4 +1,6 @@
-/** Conversations as the server tells of them. Field names are the protocol's. */
+/** Types of conversations as the server returns them. Field names are the protocol's. */
+
+/** A conversation. */
 export interface Conversation {
   readonly id: string;
   readonly type: "user-session" | "agent-task" | "multi-agent" | "mixed";
@@ -9,10 +11,11 @@ export interface Conversation {
   readonly updatedAt: number;
   readonly closedAt?: number;
   readonly createdBy: string;
-  /** Of a task: `task_id`, `task_owner`, `swarm`, `task_status`. */
+  /** A task's conversation has `task_id`, `task_owner`, `swarm` and `task_status`. */
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
+/** A participant of a conversation. */
 export interface Participant {
   readonly id: string;
   readonly type: "user" | "agent" | "system";
@@ -21,13 +24,15 @@ export interface Participant {
   readonly leftAt?: number;
 }
 
+/** A conversation with its participants and statistics. */
 export interface ConversationDetails {
   readonly conversation: Conversation;
   readonly participants: readonly Participant[];
   readonly stats: { readonly totalTurns: number; readonly activeParticipants: number };
 }
 
-export interface Turn {
+/** A MAP turn: one contribution to a conversation. */
+export interface ConversationTurn {
   readonly id: string;
   readonly conversationId: string;
   readonly participant: string;
@@ -40,10 +45,17 @@ export interface Turn {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
+/** Options of `summary`. */
 export interface SummaryOptions {
-  /** A thread, or the turns from one to another, both included. Default: all of it. */
+  /**
+   * A thread, or the turns from one to another, both included.
+   * @defaultValue the whole conversation
+   */
   readonly scope?: { readonly fromTurnId?: string; readonly toTurnId?: string; readonly threadId?: string };
-  /** Even if there is one that still holds. */
+  /**
+   * Whether to create a new summary even if the stored one is current.
+   * @defaultValue false
+   */
   readonly regenerate?: boolean;
   readonly include?: {
     readonly keyPoints?: boolean;
@@ -53,19 +65,21 @@ export interface SummaryOptions {
   };
 }
 
+/** A summary of a conversation. */
 export interface Summary {
   readonly summary: string;
   readonly keyPoints?: readonly string[];
   readonly keyDecisions?: readonly string[];
   readonly openQuestions?: readonly string[];
   readonly participants?: readonly string[];
-  /** Whether it was made for this call. */
+  /** Whether it was created for this call. */
   readonly generated: boolean;
   readonly cachedAt?: number;
-  /** Where the server has a model for it: who wrote this one, and why it was not the model. */
+  /** On servers with a summary model: the writer of this summary, and why it is not the model. */
   readonly _meta?: { readonly summariser: string; readonly fallback?: "model_failed" | "model_busy" };
 }
 
+/** An event of a conversation. */
 export interface ConversationEvent {
   readonly id: string;
   /** `mail.created`, `mail.turn.added`, … */

@@ -1,18 +1,18 @@
 /**
- * Conversations (MAP Mail) from Node or a browser: a small client that awaits nothing while it reads, so that a handler
- * may ask again, and that loses no event without saying so.
+ * Conversations (MAP Mail) from Node or a browser. The client never blocks reading, so that a handler may make calls,
+ * and it reports every lost event.
  */
 import { ConversationError } from "./conversations-errors.js";
 import type {
   Conversation,
   ConversationDetails,
   ConversationEvent,
+  ConversationTurn,
   Summary,
   SummaryOptions,
-  Turn,
 } from "./conversations-wire.js";
 
-/** The part of a WebSocket that is used: that of browsers, of Node 22, or of the package `ws`. */
+/** The used part of a WebSocket: of browsers, of Node 22 or later, or of the package `ws`. */
 export interface WebSocketLike {
   send(text: string): void;
   close(): void;
@@ -20,18 +20,30 @@ export interface WebSocketLike {
   addEventListener(type: "message", listener: (event: { readonly data: unknown }) => void): void;
 }
 
+/** Options of {@link ConversationClient.connect}. */
 export interface ConversationClientOptions {
+  /** Bearer token of the caller. */
   readonly token?: string;
-  /** Default: the global `WebSocket`, which Node has since version 22. */
+  /**
+   * Opens the connection.
+   * @defaultValue the global `WebSocket`, which Node has since version 22
+   */
   readonly open?: (url: string) => WebSocketLike;
-  /** Milliseconds to wait for each answer. Default 30 s. */
+  /**
+   * Milliseconds to wait for each response.
+   * @defaultValue 30,000
+   */
   readonly timeout?: number;
 }
 
+/** Options of {@link ConversationClient.follow}. */
 export interface FollowOptions {
-  /** Only this conversation. Default: all that the caller may see. */
+  /**
+   * Only this conversation.
+   * @defaultValue all that the caller may see
+   */
   readonly conversationId?: string;
-  /** The last event already seen: what came after it is told first. */
+  /** Id of the last event already seen. Later ones are replayed first. */
   readonly after?: string;
   readonly signal?: AbortSignal;
 }
@@ -45,15 +57,25 @@ interface Waiting {
   readonly timer: ReturnType<typeof setTimeout>;
 }
 
-/** Events that may wait for their reader before it is told to begin again from where it is. */
-const MOST_EVENTS = 10_000;
+/** Number of events that may wait for their reader before the subscription fails with `too_slow`. */
+const MAX_QUEUED_EVENTS = 10_000;
 
+/**
+ * A connection to a server's MAP conversations.
+ * @example
+ * ```ts
+ * const client = await ConversationClient.connect("http://127.0.0.1:8000", { token: "user:ann" });
+ * const { id } = await client.create({ subject: "Lunch" });
+ * await client.say(id, "Pizza?");
+ * client.close();
+ * ```
+ */
 export class ConversationClient {
   readonly #socket: WebSocketLike;
   readonly #timeout: number;
   readonly #waiting = new Map<number, Waiting>();
   readonly #readers = new Map<string, EventQueue>();
-  /** Events of subscriptions whose answer is still on its way. */
+  /** Events of subscriptions whose response has not arrived yet. */
   #early: { readonly id: string; readonly event: ConversationEvent }[] = [];
   #next = 1;
   #lost = false;
@@ -66,7 +88,11 @@ export class ConversationClient {
     socket.addEventListener("error", () => this.#end());
   }
 
-  /** @param url of the server (`http://…`), or of its MAP itself (`ws://…/map`) */
+  /**
+   * Opens a connection.
+   * @param url of the server (`http://…`), or of its MAP endpoint (`ws://…/map`)
+   * @throws ConversationError `unreachable`, or `refused` when the server rejects the token
+   */
   static async connect(url: string, options: ConversationClientOptions = {}): Promise<ConversationClient> {
     const address = /^ws/.test(url) ? url : `${url.replace(/^http/, "ws").replace(/\/$/, "")}/map`;
     const socket = (options.open ?? ((where) => new WebSocket(where)))(address);
@@ -76,7 +102,7 @@ export class ConversationClient {
       await client.#enter(options.token);
       return client;
     } catch (error) {
-      // Nobody has it to close it.
+      // The caller has no reference to close it.
       client.close();
       throw error;
     }
@@ -108,24 +134,24 @@ export class ConversationClient {
       ...(token !== undefined && { auth: { method: "bearer", token } }),
     });
     if (authRequired === undefined) return;
-    throw ConversationError.refused(method, { code: 1000, message: "the server asks for a token" });
+    throw ConversationError.refused(method, { code: 1000, message: "the server requires a token" });
   }
 
-  /** Any method of the protocol. @throws ConversationError with the number that the server gave */
+  /** Calls any method of the protocol. @throws ConversationError with the server's error number */
   request(method: string, params: object = {}): Promise<Record<string, unknown>> {
     if (this.#lost) return Promise.reject(connectionLost());
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(id);
-        reject(new ConversationError("timeout", `${method} was not answered in time`));
+        reject(new ConversationError("timeout", `${method} got no response within the time limit`));
       }, this.#timeout);
       this.#waiting.set(id, { method, resolve, reject, timer });
       this.#socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
     });
   }
 
-  /** All conversations that the caller may see, oldest first. */
+  /** Yields all conversations that the caller may see, oldest first. */
   async *list(filter: object = {}): AsyncGenerator<Conversation, void, undefined> {
     for (let cursor: unknown; ; ) {
       const page = await this.request("mail/list", { filter, ...(cursor !== undefined && { cursor }) });
@@ -135,49 +161,55 @@ export class ConversationClient {
     }
   }
 
+  /** Returns a conversation with its participants. */
   async get(conversationId: string): Promise<ConversationDetails> {
     const include = { participants: true, stats: true };
     const { conversation, participants, stats } = await this.request("mail/get", { conversationId, include });
     return { conversation, participants, stats } as ConversationDetails;
   }
 
-  /** All turns that the caller may see, oldest first. */
-  async *turns(conversationId: string): AsyncGenerator<Turn, void, undefined> {
+  /** Yields all turns that the caller may see, oldest first. */
+  async *turns(conversationId: string): AsyncGenerator<ConversationTurn, void, undefined> {
     for (let cursor: unknown; ; ) {
       const page = await this.request("mail/turns/list", {
         conversationId,
         ...(cursor !== undefined && { cursor }),
       });
-      yield* page.turns as Turn[];
+      yield* page.turns as ConversationTurn[];
       if (page.hasMore !== true) return;
       cursor = page.nextCursor;
     }
   }
 
+  /** Creates a conversation. */
   async create(params: object = {}): Promise<Conversation> {
     return (await this.request("mail/create", params)).conversation as Conversation;
   }
 
-  /** Says something in a conversation. In that of a task this is a message to the task. */
-  async say(conversationId: string, text: string): Promise<Turn> {
+  /** Adds a turn with text. In a task's conversation this is a message to the task. */
+  async say(conversationId: string, text: string): Promise<ConversationTurn> {
     const params = { conversationId, contentType: "text", content: { text } };
-    return (await this.request("mail/turn", params)).turn as Turn;
+    return (await this.request("mail/turn", params)).turn as ConversationTurn;
   }
 
-  /** What was said, in short: kept while it holds, made anew otherwise. */
+  /** Returns a summary of a conversation. A stored summary is used while it is current. */
   async summary(conversationId: string, options: SummaryOptions = {}): Promise<Summary> {
     return (await this.request("mail/summary", { conversationId, ...options })) as Summary & Answer;
   }
 
-  /** Closes a conversation. That of a task is cancelled. */
+  /** Closes a conversation. Closing a task's conversation cancels the task. */
   async closeConversation(conversationId: string, reason?: string): Promise<Conversation> {
     const params = { conversationId, ...(reason !== undefined && { reason }) };
     return (await this.request("mail/close", params)).conversation as Conversation;
   }
 
   /**
-   * What happens, each event once and in order. Resolves when it has begun: of what happens from then on nothing is
-   * missed. The events fail with ConversationError `connection_lost` or `too_slow`: begin again `after` the last one.
+   * Yields events, each once and in order. Resolves when the subscription exists, so that no later event is missed. The
+   * iterator throws ConversationError `connection_lost` or `too_slow`: call `follow` again `after` the last event.
+   * @example
+   * ```ts
+   * for await (const { type, data } of await client.follow({ conversationId })) console.log(type, data);
+   * ```
    */
   async follow(options: FollowOptions = {}): Promise<AsyncGenerator<ConversationEvent, void, undefined>> {
     const { conversationId, after, signal } = options;
@@ -197,7 +229,7 @@ export class ConversationClient {
   async *#events(id: string, queue: EventQueue): AsyncGenerator<ConversationEvent, void, undefined> {
     try {
       for (;;) {
-        const event = await queue.take();
+        const event = await queue.next();
         if (event === undefined) return;
         yield event;
       }
@@ -207,6 +239,7 @@ export class ConversationClient {
     }
   }
 
+  /** Closes the connection. */
   close(): void {
     this.#socket.close();
     this.#end();
@@ -218,7 +251,7 @@ export class ConversationClient {
       const { subscriptionId, event } = frame.params;
       const reader = this.#readers.get(subscriptionId);
       if (reader !== undefined) reader.add(event);
-      else if (this.#early.push({ id: subscriptionId, event }) > MOST_EVENTS) this.#early.shift();
+      else if (this.#early.push({ id: subscriptionId, event }) > MAX_QUEUED_EVENTS) this.#early.shift();
       return;
     }
     const waiting = typeof frame.id === "number" ? this.#waiting.get(frame.id) : undefined;
@@ -268,13 +301,11 @@ class EventQueue {
   }
 
   add(event: ConversationEvent): void {
-    // What comes behind a gap is not shown: the reader begins again after the last one that it has seen.
+    // Events after a gap are not yielded: the reader calls `follow` again after its last event.
     if (this.#error !== undefined) return;
-    if (this.#events.push(event) > MOST_EVENTS) {
+    if (this.#events.push(event) > MAX_QUEUED_EVENTS) {
       this.#events = [];
-      this.fail(
-        new ConversationError("too_slow", "too many events wait to be read; begin again after the last one"),
-      );
+      this.fail(new ConversationError("too_slow", "too many unread events; follow again after the last one"));
     }
     this.#wake?.();
   }
@@ -284,8 +315,8 @@ class EventQueue {
     this.#wake?.();
   }
 
-  /** Nothing once the reader was told to stop. */
-  async take(): Promise<ConversationEvent | undefined> {
+  /** Returns undefined after the reader stopped. */
+  async next(): Promise<ConversationEvent | undefined> {
     for (;;) {
       if (this.#stopped) return undefined;
       const event = this.#events.shift();

@@ -1,16 +1,23 @@
-/** How a call can fail. Every class has a stable `code`; decide by the class or the code, never by the text. */
+/** The client's errors. Every class has a stable `code`: test the class or the code, never the message. */
+import { MailroomError } from "../base/index.js";
 
-/** The server answered, and the answer was no. */
-export class MailClientError extends Error {
+/**
+ * The server rejected the call. `code` is the server's, or `http_<status>` if it sent none.
+ * @example
+ * ```ts
+ * try {
+ *   await client.cancelTask(taskId);
+ * } catch (error) {
+ *   if (!(error instanceof MailClientError) || error.status !== 409) throw error;
+ * }
+ * ```
+ */
+export class MailClientError extends MailroomError<string> {
   override readonly name = "MailClientError";
   readonly status: number;
-  /** The server's own words. */
+  /** The server's message. */
   readonly detail: string;
-  /** The server's code for what went wrong, or `http_<status>` where it gave none. */
-  readonly code: string;
-  /** Seconds to wait before trying again, where the server said so. */
-  readonly retryAfter: number | undefined;
-  /** The whole answer, for what else it may hold. */
+  /** The whole response body. */
   readonly body: unknown;
 
   constructor(parts: {
@@ -18,46 +25,46 @@ export class MailClientError extends Error {
     status: number;
     detail: string;
     code?: string | undefined;
+    /** Milliseconds. */
     retryAfter?: number | undefined;
     body?: unknown;
   }) {
-    super(`${parts.request} was refused with ${parts.status}: ${parts.detail}`);
+    super(
+      parts.code ?? `http_${parts.status}`,
+      `${parts.request} failed with status ${parts.status}: ${parts.detail}`,
+      { retryAfter: parts.retryAfter },
+    );
     this.status = parts.status;
     this.detail = parts.detail;
-    this.code = parts.code ?? `http_${parts.status}`;
-    this.retryAfter = parts.retryAfter;
     this.body = parts.body;
   }
 }
 
 /**
- * `unreachable`: no connection, or it broke before an answer was complete. `timeout`: no answer within the time limit.
- * `bad_answer`: an answer that no MAIL server gives.
+ * `unreachable`: no connection, or it broke before the response was complete. `timeout`: no response within the time
+ * limit. `bad_response`: the response does not come from a MAIL server.
  */
-export type MailConnectionErrorCode = "unreachable" | "timeout" | "bad_answer";
+export type MailConnectionErrorCode = "unreachable" | "timeout" | "bad_response";
 
-/** There is no answer. Whether a write took effect is not known unless it was made with an idempotency key. */
-export class MailConnectionError extends Error {
+/** The call got no valid response. Whether a write took effect is unknown. */
+export class MailConnectionError extends MailroomError<MailConnectionErrorCode> {
   override readonly name = "MailConnectionError";
-  readonly code: MailConnectionErrorCode;
   readonly url: string;
 
   constructor(code: MailConnectionErrorCode, url: string, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
+    super(code, message, options);
     this.url = url;
   }
 }
 
-/** `stream_lost`: the connection broke and could not be resumed. `not_a_stream`: the server answered something else. */
+/** `stream_lost`: the connection broke and could not be resumed. `not_a_stream`: the response is not a stream. */
 export type MailStreamErrorCode = "stream_lost" | "not_a_stream";
 
-/** A stream of events ended before the task did. The task itself goes on. */
-export class MailStreamError extends Error {
+/** A stream of events ended before the task did. The task continues. */
+export class MailStreamError extends MailroomError<MailStreamErrorCode> {
   override readonly name = "MailStreamError";
-  readonly code: MailStreamErrorCode;
   readonly taskId: string | undefined;
-  /** Hand this to `taskEvents` as `after` to go on where the stream broke. */
+  /** Pass this to `taskEvents` as `after` to continue where the stream broke. */
   readonly lastEventId: string | undefined;
 
   constructor(
@@ -65,8 +72,7 @@ export class MailStreamError extends Error {
     message: string,
     parts: { taskId?: string | undefined; lastEventId?: string | undefined; cause?: unknown } = {},
   ) {
-    super(message, parts.cause === undefined ? undefined : { cause: parts.cause });
-    this.code = code;
+    super(code, message, { cause: parts.cause });
     this.taskId = parts.taskId;
     this.lastEventId = parts.lastEventId;
   }

@@ -1,40 +1,41 @@
-/** Events as the client hands them out: one form, whatever the server wrote. */
+/** Events as the client yields them: one form for all servers. */
+import { isRecord } from "../base/index.js";
 import { type RawEvent, TaskStatus } from "./wire.js";
 
-export interface MailEventData {
+export interface TaskEventData {
+  /** ISO 8601. */
   readonly timestamp?: string;
   readonly description?: string;
   readonly task_id?: string;
+  /** Depends on the event, for example the message of `new_message`. */
   readonly extra_data: Readonly<Record<string, unknown>>;
   /** On events that end a round: the answer, the reason of a failure, or the waiting calls as JSON. */
   readonly response?: string;
-  /** On events that change it. Absent on servers of the reference. */
+  /** The task's status, on events that change it. Absent on servers of the reference. */
   readonly status?: TaskStatus;
 }
 
-export interface MailEvent {
+/** An event of a task, in the same form for all servers. */
+export interface TaskEvent {
   /** Opaque. Absent on pings, on unfinished text, and on servers that cannot resume a stream. */
   readonly id?: string;
+  /** `new_message`, `action_call`, `task_complete`, … */
   readonly event: string;
-  readonly data: MailEventData;
+  readonly data: TaskEventData;
 }
 
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-export function eventOf(raw: RawEvent): MailEvent {
+export function toTaskEvent(raw: RawEvent): TaskEvent {
   return {
     ...(raw.id !== null && raw.id !== undefined && raw.id !== "" && { id: String(raw.id) }),
     event: raw.event ?? "message",
-    data: dataOf(raw.data),
+    data: toTaskEventData(raw.data),
   };
 }
 
-/** The data of an event that came as text, as it does over SSE. */
-export function dataOf(data: unknown): MailEventData {
+/** Parses the data of an event, which arrives as text over SSE. */
+export function toTaskEventData(data: unknown): TaskEventData {
   const parsed = typeof data === "string" ? parseData(data) : data;
-  if (!isObject(parsed)) return { description: textOf(parsed), extra_data: {} };
+  if (!isRecord(parsed)) return { description: toText(parsed), extra_data: {} };
   const { timestamp, description, task_id, extra_data, response, status } = parsed;
   const known = TaskStatus.safeParse(status);
   return {
@@ -42,17 +43,21 @@ export function dataOf(data: unknown): MailEventData {
     ...(typeof timestamp === "string" && { timestamp }),
     ...(typeof description === "string" && { description }),
     ...(typeof task_id === "string" && { task_id }),
-    extra_data: isObject(extra_data) ? extra_data : {},
+    extra_data: isRecord(extra_data) ? extra_data : {},
     ...(typeof response === "string" && { response }),
     ...(known.success && { status: known.data }),
   };
 }
 
 /**
- * Whether a round of the task ends with this event. A round of a paused task ends too: its `task_complete` has the
- * status `paused`, and its response is the list of calls that wait for an answer.
+ * Whether a round of the task ends with this event. A pause also ends a round: its `task_complete` has the status
+ * `paused`, and its response lists the waiting calls.
+ * @example
+ * ```ts
+ * for await (const event of client.taskEvents(taskId, { live: true })) if (endsRound(event)) break;
+ * ```
  */
-export function endsRound(event: MailEvent): boolean {
+export function endsRound(event: TaskEvent): boolean {
   if (event.event !== "task_complete" && event.event !== "task_error") return false;
   return event.data.status !== undefined
     ? event.data.status !== "running"
@@ -67,6 +72,6 @@ function parseData(text: string): unknown {
   }
 }
 
-function textOf(value: unknown): string {
+function toText(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }

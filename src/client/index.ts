@@ -1,36 +1,67 @@
-/** `mailroom/client`: talk to a MAIL server from Node or a browser. Knows nothing of the server's insides. */
+/**
+ * `agent-mailroom/client`: a typed client of MAIL servers and of MAP conversations, for Node and browsers.
+ * @packageDocumentation
+ */
 export { AdminClient } from "./admin.js";
-export { type Caller, MailClient, type MailClientOptions, type MessageAnswer } from "./client.js";
+export type {
+  Approval,
+  ApprovalDecision,
+  ApprovalListOptions,
+  AuditOptions,
+  AuditRecord,
+} from "./approvals.js";
+export { MailClient, type MailClientOptions, type MessageAnswer, type WhoAmI } from "./client.js";
 export {
   ConversationClient,
   type ConversationClientOptions,
   type FollowOptions,
   type WebSocketLike,
 } from "./conversations.js";
-export { ConversationError, type ConversationErrorCode } from "./conversations-errors.js";
+export { ConversationError } from "./conversations-errors.js";
 export type {
   Conversation,
   ConversationDetails,
   ConversationEvent,
+  ConversationTurn,
   Participant,
   Summary,
   SummaryOptions,
-  Turn,
 } from "./conversations-wire.js";
 export {
   MailClientError,
   MailConnectionError,
-  type MailConnectionErrorCode,
   MailStreamError,
-  type MailStreamErrorCode,
 } from "./errors.js";
-export { endsRound, type MailEvent, type MailEventData } from "./events.js";
+export { endsRound, type TaskEvent } from "./events.js";
+export type {
+  FeedEvent,
+  FeedTask,
+  JournalEntry,
+  JournalPage,
+  OutboxItem,
+  OutboxPage,
+  SearchHit,
+  SearchPage,
+  StatsPage,
+  StatsRow,
+  TaskCounts,
+  TaskDigest,
+  TokenInfo,
+  Traffic,
+} from "./observation.js";
+export {
+  AdminObserveClient,
+  type FeedOptions,
+  type JournalOptions,
+  ObserveClient,
+  type OutboxOptions,
+  type SearchOptions,
+} from "./observe.js";
 export type {
   AcceptProposalOptions,
   BreakpointAnswer,
   InterswarmMessageOptions,
   MessageOptions,
-  MessageStreamOptions,
   RegisterSwarmOptions,
   TaskEventsOptions,
   TaskListOptions,
@@ -39,9 +70,9 @@ export { parseSwarmUrl, type SwarmUrl } from "./swarm-url.js";
 export type { TaskList, TaskRecord } from "./tasks.js";
 export type { CallOptions, FetchFunction, WriteOptions } from "./transport.js";
 export type {
+  AwaitedReply,
   BreakpointCall,
   Health,
-  InterswarmReceipt,
   RemoteSwarm,
   ServerInfo,
   ServerStatus,

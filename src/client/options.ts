@@ -1,26 +1,45 @@
-/** What callers hand in, and how it goes on the wire. */
+/** Options of calls, and how they are sent. */
 import type { CallOptions, WriteOptions } from "./transport.js";
 import type { TaskStatus } from "./wire.js";
 
+/** Options of streams. */
 export interface StreamOptions extends WriteOptions {
-  /** Hand out heartbeats too. Default: no. */
+  /**
+   * Whether to yield heartbeats.
+   * @defaultValue false
+   */
   readonly pings?: boolean;
 }
 
+/** Options of a message to the swarm. */
 export interface MessageOptions extends WriteOptions {
-  /** Default `New Message`. */
+  /** @defaultValue `"New Message"` */
   readonly subject?: string;
-  /** Default `request`. */
+  /** @defaultValue `"request"` */
   readonly msgType?: "request" | "broadcast" | "interrupt";
-  /** A task to go on with, or the id that a new one shall have. */
+  /**
+   * The task to continue, or the id of a new one.
+   * @defaultValue a new task with an id of the server's choice
+   */
   readonly taskId?: string;
+  /**
+   * The agent that receives the message.
+   * @defaultValue the swarm's entrypoint
+   */
   readonly entrypoint?: string;
-  /** Answer with the events of the task. */
+  /**
+   * Whether the answer includes the events of the task.
+   * @defaultValue false
+   */
   readonly showEvents?: boolean;
+  /** How the message resumes a paused task, in the reference's form. */
   readonly resumeFrom?: "user_response" | "breakpoint_tool_call";
   /** `max_steps`, `timeout` (seconds that the server waits), `breakpoint_tool_call_result`, … */
   readonly kwargs?: Readonly<Record<string, unknown>>;
-  /** `false`: answer as soon as the message is durable, with the status `running`. */
+  /**
+   * `false`: return as soon as the message is durable, with the status `running`.
+   * @defaultValue true
+   */
   readonly wait?: boolean;
 }
 
@@ -28,47 +47,76 @@ export interface MessageStreamOptions
   extends Omit<MessageOptions, "showEvents" | "wait">,
     Pick<StreamOptions, "pings"> {}
 
+/** Options of task lists. */
 export interface TaskListOptions extends CallOptions {
+  /**
+   * Only tasks with this status.
+   * @defaultValue all
+   */
   readonly status?: TaskStatus;
-  /** How many tasks a page has. */
+  /**
+   * Number of tasks per page.
+   * @defaultValue 50
+   */
   readonly limit?: number;
+  /** `nextCursor` of the previous page. */
   readonly cursor?: string;
 }
 
+/** Options of `taskEvents`. */
 export interface TaskEventsOptions extends CallOptions {
-  /** Id of the last event already seen. Default: from the task's beginning. */
+  /**
+   * Id of the last event already seen.
+   * @defaultValue none: from the task's beginning
+   */
   readonly after?: string;
   /**
-   * `false`: only what has happened so far. `round` (default): go on until the task stands still.
-   * `true`: go on for ever, through all rounds to come.
+   * `false`: only past events. `"round"`: until the task is idle. `true`: without end, through all later rounds.
+   * @defaultValue `"round"`
    */
   readonly live?: boolean | "round";
+  /**
+   * Whether to yield heartbeats.
+   * @defaultValue false
+   */
   readonly pings?: boolean;
 }
 
-/** One text for the only call that waits, or a result for each of several. */
+/** One text for the only waiting call, or a result for each of several. */
 export type BreakpointAnswer = string | readonly { readonly call_id: string; readonly content: string }[];
 
+/** Options of `registerSwarm`. */
 export interface RegisterSwarmOptions extends WriteOptions {
   readonly name: string;
   readonly baseUrl: string;
+  /** Token for calls to the swarm. */
   readonly authToken?: string;
-  /** Default on the server: true, gone with the process. */
+  /**
+   * Whether the registration ends with the server's process.
+   * @defaultValue true
+   */
   readonly volatile?: boolean;
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
+/** Options of `acceptSwarmProposal`. */
 export interface AcceptProposalOptions extends WriteOptions, Pick<RegisterSwarmOptions, "authToken"> {
-  /** Default on the server: false, kept. */
+  /**
+   * Whether the registration ends with the server's process.
+   * @defaultValue false
+   */
   readonly volatile?: boolean;
 }
 
+/** Options of `sendInterswarmMessage`. */
 export interface InterswarmMessageOptions extends WriteOptions {
   readonly body: string;
   /** `agent@swarm`; one for a request, any number for a broadcast. */
   readonly targets: readonly string[];
+  /** Token of the user in whose name the message is sent. */
   readonly userToken: string;
   readonly subject?: string;
+  /** @defaultValue `"request"` */
   readonly msgType?: "request" | "broadcast";
   readonly taskId?: string;
   readonly routingInfo?: Readonly<Record<string, unknown>>;
@@ -76,7 +124,7 @@ export interface InterswarmMessageOptions extends WriteOptions {
   readonly ignoreStreamPings?: boolean;
 }
 
-/** Unset fields are left out: the published schemas know no null. */
+/** Omits unset fields, because the published schemas do not allow null. */
 export function messageBody(body: string, options: MessageOptions): Record<string, unknown> {
   return defined({
     body,

@@ -1,11 +1,11 @@
-/** Reads one HTTP answer as server-sent events. */
+/** Reads one HTTP response as server-sent events. */
 import { createParser } from "eventsource-parser";
-import { dataOf, type MailEvent } from "./events.js";
+import { type TaskEvent, toTaskEventData } from "./events.js";
 
 export interface ReadOptions {
-  /** Milliseconds in which something must arrive; servers ping every 15 seconds. */
+  /** Milliseconds within which data must arrive. Servers ping every 15 seconds. */
   readonly idleLimit: number;
-  /** Called when nothing arrived for that long; must make the body's reader fail. */
+  /** Called when no data arrived for that long. Must make the body's reader fail. */
   readonly onIdle: () => void;
 }
 
@@ -13,22 +13,22 @@ export function isEventStream(response: Response): boolean {
   return response.headers.get("content-type")?.toLowerCase().startsWith("text/event-stream") === true;
 }
 
-/** An event that was cut in the middle is not an event: it is dropped, and comes again when the stream is resumed. */
+/** Yields events. Drops an incomplete one, which is sent again when the stream is resumed. */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
   options: ReadOptions,
-): AsyncGenerator<MailEvent, void, undefined> {
-  const ready: MailEvent[] = [];
+): AsyncGenerator<TaskEvent, void, undefined> {
+  const ready: TaskEvent[] = [];
   const parser = createParser({
     onEvent: ({ id, event, data }) => {
       ready.push({
         ...(id !== undefined && id !== "" && { id }),
         event: event ?? "message",
-        data: dataOf(data),
+        data: toTaskEventData(data),
       });
     },
   });
-  // A character may be cut by a chunk's end, so the decoder has to remember.
+  // A chunk may end inside a character, so the decoder keeps state.
   const decoder = new TextDecoder();
   const reader = body.getReader();
   try {
@@ -40,7 +40,7 @@ export async function* readEvents(
       yield* ready.splice(0);
     }
   } finally {
-    // Whoever stops reading lets go of the connection; a body that failed has nothing left to cancel.
+    // A reader that stops releases the connection; a failed body has nothing to cancel.
     await reader.cancel().catch(() => {});
   }
 }

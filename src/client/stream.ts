@@ -1,9 +1,10 @@
-/** A stream of events that survives its connections. */
+/** Streams of events that survive lost connections. */
+import { sleep, urgentClock } from "../base/index.js";
 import { MailConnectionError, MailStreamError } from "./errors.js";
-import { endsRound, type MailEvent } from "./events.js";
-import { canTryAgain, pause } from "./retry.js";
+import { endsRound, type TaskEvent } from "./events.js";
+import { canRetry } from "./retry.js";
 import { isEventStream, readEvents } from "./sse.js";
-import { type Call, type Transport, withKey } from "./transport.js";
+import { type Transport, type TransportRequest, withKey } from "./transport.js";
 
 /** Servers ping every 15 seconds: a connection that is silent for this long is dead. */
 const IDLE_LIMIT = 60_000;
@@ -11,34 +12,38 @@ const IDLE_LIMIT = 60_000;
 export interface FollowOptions {
   readonly transport: Transport;
   readonly signal?: AbortSignal;
-  /** How many times in a row a connection may fail without bringing an event. */
+  /** Number of consecutive connections that may fail without an event. */
   readonly reconnects: number;
   readonly idleLimit?: number;
   readonly pings: boolean;
-  /** The request after which `after` is the last event that was seen; nothing if there is no way to go on. */
-  readonly request: (position: Position) => Promise<Call | undefined>;
-  /** Told of each answer before its events are read. */
+  /** Returns the request that continues after the event `after`, or undefined if that is impossible. */
+  readonly request: (position: Position) => Promise<TransportRequest | undefined>;
+  /** Called with each response before its events are read. */
   readonly onOpen?: (response: Response) => void;
-  /** Whether nothing comes after this event. */
-  readonly isLast: (event: MailEvent) => boolean;
+  /** Whether this event is the last one. */
+  readonly isLast: (event: TaskEvent) => boolean;
+  /** The server closes this connection after the last event: an earlier event that looks like the last one is not. */
+  readonly closesAfterLast?: (event: TaskEvent, position: Position) => boolean;
 }
 
 export interface Position {
-  /** The last event's id that was seen, on any connection. */
+  /** Id of the last event, on any connection. */
   readonly after: string | undefined;
   readonly taskId: string | undefined;
-  /** How many connections there have been. */
+  /** Number of connections so far. */
   readonly connections: number;
 }
 
-/** @throws MailStreamError when the stream is lost for good, MailClientError when the server refuses it. */
-export async function* follow(options: FollowOptions): AsyncGenerator<MailEvent, void, undefined> {
+/** @throws MailStreamError when the stream cannot be resumed, MailClientError when the server rejects it. */
+export async function* follow(options: FollowOptions): AsyncGenerator<TaskEvent, void, undefined> {
   const { signal } = options;
   let after: string | undefined;
   let taskId: string | undefined;
   let failures = 0;
   let failure: unknown;
   for (let connections = 0; ; connections += 1) {
+    let last: TaskEvent | undefined;
+    const isOver = () => last !== undefined && options.isLast(last);
     try {
       const call = await options.request({ after, taskId, connections });
       if (call === undefined) throw lost("this server cannot resume a stream", failure);
@@ -49,36 +54,44 @@ export async function* follow(options: FollowOptions): AsyncGenerator<MailEvent,
         taskId = event.data.task_id ?? taskId;
         if (event.event === "ping" && !options.pings) continue;
         yield event;
-        if (options.isLast(event)) return;
+        if (event.id !== undefined) last = event;
+        const closes = options.closesAfterLast?.(event, { after, taskId, connections }) === true;
+        if (!closes && options.isLast(event)) return;
       }
-      // Closed in good order, but before the end: the server goes down, or we were too slow for it.
+      if (isOver()) return;
+      // A clean close before the end: the server is shutting down, or the client was too slow.
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;
-      if (!canTryAgain(error) && !isSilence(error)) throw error;
+      // The connection broke instead of being closed: the round has most likely ended.
+      if (isOver()) return;
+      if (!canRetry(error) && !isSilence(error)) throw error;
       failure = error;
     }
     failures += 1;
     if (failures > options.reconnects)
-      throw lost(`${failures} connections in a row brought nothing`, failure);
-    await pause(options.transport.backoff(failures, failure), signal);
+      throw lost(`${failures} consecutive connections yielded no event`, failure);
+    await sleep(urgentClock, options.transport.backoff(failures, failure), signal);
   }
 
   function lost(reason: string, cause?: unknown): MailStreamError {
-    const message = `the stream of events was cut before the task had ended: ${reason}. The task itself goes on`;
+    const message = `the event stream ended before the task: ${reason}; the task continues`;
     return new MailStreamError("stream_lost", message, { taskId, lastEventId: after, cause });
   }
 }
 
-async function* connect(options: FollowOptions, call: Call): AsyncGenerator<MailEvent, void, undefined> {
+async function* connect(
+  options: FollowOptions,
+  call: TransportRequest,
+): AsyncGenerator<TaskEvent, void, undefined> {
   const { transport, idleLimit = IDLE_LIMIT } = options;
   const { response, signal, abort } = await transport.open(call);
   options.onOpen?.(response);
   if (response.status === 204 || response.body === null) return;
   if (!isEventStream(response)) {
     abort(undefined);
-    throw new MailStreamError("not_a_stream", `${call.method} ${call.path} did not answer with a stream`);
+    throw new MailStreamError("not_a_stream", `${call.method} ${call.path} did not return a stream`);
   }
-  const silence = new MailConnectionError("timeout", transport.url, `nothing came for ${idleLimit} ms`);
+  const silence = new MailConnectionError("timeout", transport.url, `no data for ${idleLimit} ms`);
   try {
     yield* readEvents(response.body, { idleLimit, onIdle: () => abort(silence) });
   } catch (error) {
@@ -99,14 +112,14 @@ export interface MessageStreamOptions {
 }
 
 /**
- * Posts a message and follows what happens until the round has ended. The first connection is the answer of the POST;
- * later ones read on in the task's journal after the last event that was seen. Where none was seen yet, the POST is
- * made again with its idempotency key, which takes effect only once.
+ * Posts a message and yields events until the round has ended. The first connection is the response of the POST.
+ * Later ones continue in the task's journal after the last event. Before the first event, the POST is repeated with its
+ * idempotency key, so that it takes effect only once.
  */
 export function messageEvents(
-  post: Call,
+  post: TransportRequest,
   options: MessageStreamOptions,
-): AsyncGenerator<MailEvent, void, undefined> {
+): AsyncGenerator<TaskEvent, void, undefined> {
   const { transport } = options;
   const keyed = withKey({ ...post, headers: { accept: "text/event-stream" } });
   let journal: string | undefined;
@@ -117,13 +130,16 @@ export function messageEvents(
     },
     request: async ({ after, taskId, connections }) => {
       if (connections === 0) return keyed;
-      // Only a server that numbers its events can take up where it was.
+      // Only a server that numbers its events can resume a stream.
       const path = journal ?? (taskId === undefined ? undefined : eventsPath(taskId));
       if (after !== undefined && path !== undefined) return resume(path, after, options);
       if (journal?.includes("after=")) return resume(journal, undefined, options);
       return taskId === undefined && (await transport.deduplicates(options.signal)) ? keyed : undefined;
     },
     isLast: endsRound,
+    // The answer of the POST ends with the round of its own message. Earlier messages of the task may end theirs before.
+    closesAfterLast: ({ id }, { connections }) =>
+      id !== undefined && journal !== undefined && (connections === 0 || journal.includes("round=")),
   });
 }
 
@@ -131,18 +147,24 @@ function eventsPath(taskId: string): string {
   return `/tasks/${encodeURIComponent(taskId)}/events`;
 }
 
-export function resume(path: string, after: string | undefined, options: { signal?: AbortSignal }): Call {
-  // The header wins over `?after=` on the server; both at once would only invite disagreement.
-  const bare = after === undefined ? path : path.replace(/\?.*$/, "");
+export function resume(
+  path: string,
+  after: string | undefined,
+  options: { signal?: AbortSignal },
+): TransportRequest {
+  // The server prefers the header to `?after=`, so only one of them is sent.
+  const [bare = path, query = ""] = path.split("?");
+  const kept = new URLSearchParams(query);
+  if (after !== undefined) kept.delete("after");
   return {
     method: "GET",
-    path: bare,
+    path: kept.size === 0 ? bare : `${bare}?${kept}`,
     headers: { accept: "text/event-stream", ...(after !== undefined && { "last-event-id": after }) },
     ...(options.signal && { signal: options.signal }),
   };
 }
 
-/** A `Location` is followed only on the server that gave it: the token goes nowhere else. */
+/** Follows a `Location` only on the same origin, because the token must not go elsewhere. */
 function localPath(location: string | null, base: string): string | undefined {
   if (location === null || !URL.canParse(location, `${base}/`)) return undefined;
   const url = new URL(location, `${base}/`);

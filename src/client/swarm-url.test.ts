@@ -16,9 +16,9 @@ describe("swarm:// URLs", () => {
 
   it.each([
     ["http://connect?server=example.com", "is not a swarm:// URL"],
-    ["swarm://elsewhere?server=example.com", "means nothing"],
-    ["swarm://connect?token=x", "names no server"],
-    ["swarm://connect?server=", "names no server"],
+    ["swarm://elsewhere?server=example.com", "unknown action"],
+    ["swarm://connect?token=x", "has no server"],
+    ["swarm://connect?server=", "has no server"],
     ["swarm://connect?server=good.example%40evil.example", "is not a host"],
     ["swarm://connect?server=example.com/path", "is not a host"],
   ])("%s is refused", (text, reason) => {

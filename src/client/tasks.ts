@@ -1,38 +1,51 @@
-/** Reading tasks: one, all, page by page, and their events. The same for a caller's own and for an admin's view. */
-import { endsRound, eventOf, type MailEvent } from "./events.js";
+/** Reads tasks, pages of tasks and their events, for callers and for admins. */
+import { endsRound, type TaskEvent, toTaskEvent } from "./events.js";
 import { callOptions, type TaskEventsOptions, type TaskListOptions } from "./options.js";
 import { follow, resume } from "./stream.js";
-import type { Call, CallOptions, Transport } from "./transport.js";
-import { EventPage, RawTask, TaskPage, type TaskStatus, type TaskSummary } from "./wire.js";
+import type { CallOptions, Transport, TransportRequest } from "./transport.js";
+import {
+  type AwaitedReply,
+  EventPage,
+  RawTask,
+  TaskPage,
+  type TaskStatus,
+  type TaskSummary,
+} from "./wire.js";
 
-/** The reference's task record, its events in one form. */
+/** A task with its events, in the reference's form. */
 export interface TaskRecord {
   readonly task_id: string;
   readonly task_owner: string;
   readonly task_contributors: readonly string[];
   readonly start_time?: string | undefined;
-  readonly events: readonly MailEvent[];
+  readonly events: readonly TaskEvent[];
   readonly is_running: boolean;
   readonly completed: boolean;
   readonly title?: string | undefined;
-  /** Read off the two booleans where a server of the reference gives no status. */
+  /** Derived from the two booleans on servers of the reference. */
   readonly status: TaskStatus;
   readonly error?: { readonly code: string; readonly message: string } | undefined;
+  /** Who may answer for the owner, if anybody was named. */
+  readonly approvers?: readonly string[] | undefined;
+  /** Answers of other swarms that the task waits for. */
+  readonly waiting_for?: readonly AwaitedReply[] | undefined;
   /** The internal key, which names the journal. Absent on servers of the reference. */
   readonly key?: string | undefined;
 }
 
+/** A page of tasks. */
 export interface TaskList {
   readonly tasks: readonly TaskSummary[];
+  /** Pass it as `cursor` to get the next page. Undefined on the last one. */
   readonly nextCursor: string | undefined;
 }
 
-export function recordOf(raw: RawTask): TaskRecord {
+export function toTaskRecord(raw: RawTask): TaskRecord {
   return {
     ...raw,
     task_contributors: raw.task_contributors ?? [],
     start_time: raw.start_time ?? undefined,
-    events: (raw.events ?? []).map(eventOf),
+    events: (raw.events ?? []).map(toTaskEvent),
     title: raw.title ?? undefined,
     status: raw.status ?? (raw.is_running ? "running" : "completed"),
     error: raw.error ?? undefined,
@@ -45,12 +58,17 @@ export async function taskPage(
   options: TaskListOptions,
 ): Promise<TaskList> {
   const { status, limit = 50, cursor } = options;
-  const call: Call = { method: "GET", path, query: { status, limit, cursor }, ...callOptions(options) };
+  const call: TransportRequest = {
+    method: "GET",
+    path,
+    query: { status, limit, cursor },
+    ...callOptions(options),
+  };
   const page = await transport.json(call, TaskPage);
   return { tasks: page.tasks, nextCursor: page.next_cursor ?? undefined };
 }
 
-/** All tasks, newest first, fetched as they are asked for. */
+/** Yields all tasks, newest first, and fetches pages as needed. */
 export async function* allTasks(
   transport: Transport,
   path: string,
@@ -72,19 +90,24 @@ export interface EventSource {
   readonly idleLimit?: number;
 }
 
-/** First what has happened, page by page; then what happens, for as long as the caller wants to know. */
+/** Yields past events page by page, then live ones while the caller reads. */
 export async function* taskEvents(
   source: EventSource,
   options: TaskEventsOptions,
-): AsyncGenerator<MailEvent, void, undefined> {
+): AsyncGenerator<TaskEvent, void, undefined> {
   const { live = "round", signal } = options;
   const { transport, path } = source;
   let { after } = options;
-  let last: MailEvent | undefined;
-  for (let stood = false; ; ) {
-    const call: Call = { method: "GET", path: `${path}/events`, query: { after }, ...callOptions(options) };
+  let last: TaskEvent | undefined;
+  for (let idle = false; ; ) {
+    const call: TransportRequest = {
+      method: "GET",
+      path: `${path}/events`,
+      query: { after },
+      ...callOptions(options),
+    };
     const page = await transport.json(call, EventPage);
-    for (const event of page.events.map(eventOf)) {
+    for (const event of page.events.map(toTaskEvent)) {
       last = event;
       after = event.id ?? after;
       yield event;
@@ -92,9 +115,9 @@ export async function* taskEvents(
     if (page.more) continue;
     if (live === false) return;
     if (live === true || page.status === "running") break;
-    // The status is newer than the events on the page: one more look, lest the last of them be missed.
-    if (stood || (last !== undefined && endsRound(last))) return;
-    stood = true;
+    // The status is newer than the events on the page: read once more to get the last ones.
+    if (idle || (last !== undefined && endsRound(last))) return;
+    idle = true;
   }
   yield* follow({
     ...source,
@@ -111,5 +134,5 @@ export async function readTask(
   path: string,
   options: CallOptions,
 ): Promise<TaskRecord> {
-  return recordOf(await transport.json({ method: "GET", path, ...callOptions(options) }, RawTask));
+  return toTaskRecord(await transport.json({ method: "GET", path, ...callOptions(options) }, RawTask));
 }

@@ -1,33 +1,44 @@
-/** Requests and answers: time limits, errors, retries. Uses nothing but what browsers have. */
+/** Requests and responses: time limits, errors, retries. Uses only what browsers have. */
+
+import { isRecord, parseRetryAfter, sleep, truncate, urgentClock } from "../base/index.js";
 import { MailClientError, MailConnectionError } from "./errors.js";
-import { isObject } from "./events.js";
-import { backoff, canTryAgain, pause, wasNotCarriedOut } from "./retry.js";
+import { backoff, canRetry, wasNotExecuted } from "./retry.js";
 import { ErrorBody, ServerInfo } from "./wire.js";
 
+/** The part of `fetch` that the client uses. */
 export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>;
 
+/** Options of every call. */
 export interface CallOptions {
+  /** Aborts the call, which then throws the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Milliseconds until the answer must be complete (for a stream: until it begins). */
+  /**
+   * Milliseconds until the response must be complete (for a stream: until it begins).
+   * @defaultValue the client's `timeout`; for messages one hour, or `kwargs.timeout`
+   */
   readonly timeout?: number;
 }
 
+/** Options of calls that change something. */
 export interface WriteOptions extends CallOptions {
-  /** The same key gives the same answer, however often it is sent. Default: a new one for each call. */
+  /**
+   * A repeated call with the same key has no second effect and gets the same response.
+   * @defaultValue a new key for each call
+   */
   readonly idempotencyKey?: string;
 }
 
-export interface Call extends WriteOptions {
+export interface TransportRequest extends WriteOptions {
   readonly method: "GET" | "POST" | "DELETE";
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Another token than the client's own. */
+  /** Overrides the client's token. */
   readonly token?: string;
 }
 
-/** A zod schema, or whatever else can tell an answer from something else. */
+/** A zod schema, or any other validator of responses. */
 export interface Reader<T> {
   safeParse(value: unknown): { success: true; data: T } | { success: false; error: { message: string } };
 }
@@ -41,17 +52,17 @@ export interface TransportOptions {
   readonly fetch: FetchFunction;
 }
 
-/** An answer that has begun, and the way to let go of it. */
-export interface Opened {
+/** A response that has begun, and a function that releases it. */
+export interface OpenResponse {
   readonly response: Response;
-  /** Fires when the caller gives up, or with the reason handed to `abort`. */
+  /** Aborts with the caller's signal, or with the reason passed to `abort`. */
   readonly signal: AbortSignal;
   readonly abort: (reason: unknown) => void;
 }
 
 const IDEMPOTENCY = "idempotency-key";
-/** Milliseconds after which an attempt that fails was a wait, and not a refusal. */
-const PATIENT = 30_000;
+/** Milliseconds after which a failed attempt counts as a wait, not as a rejection. */
+const LONG_WAIT = 30_000;
 
 export class Transport {
   readonly url: string;
@@ -63,8 +74,8 @@ export class Transport {
     this.#options = options;
   }
 
-  /** Sends a call and reads its answer, again if need be. */
-  async json<T>(call: Call, reader: Reader<T>): Promise<T> {
+  /** Sends a call and reads its response, with retries. */
+  async json<T>(call: TransportRequest, reader: Reader<T>): Promise<T> {
     const keyed = withKey(call);
     const patientUntil = Date.now() + (call.timeout ?? this.#options.timeout);
     for (let failures = 0; ; ) {
@@ -73,45 +84,45 @@ export class Transport {
         return await this.#once(keyed, reader);
       } catch (error) {
         const now = Date.now();
-        // An answer that was waited for patiently (a long task) says nothing bad about the server; but no longer than
-        // the caller would have waited for it in one piece.
-        failures = now - started > PATIENT && now < patientUntil ? 1 : failures + 1;
-        if (failures > this.#options.retries || !(await this.maySendAgain(keyed, error))) throw error;
-        await pause(this.backoff(failures, error), call.signal);
+        // A failure after a long wait (a long task) is no sign of a broken server, so the count restarts, but only
+        // within the caller's time limit.
+        failures = now - started > LONG_WAIT && now < patientUntil ? 1 : failures + 1;
+        if (failures > this.#options.retries || !(await this.canRepeat(keyed, error))) throw error;
+        await sleep(urgentClock, this.backoff(failures, error), call.signal);
       }
     }
   }
 
   /**
-   * Whether a call that failed so may be sent once more. A write whose fate is unknown is repeated only where the server
-   * promises that the same idempotency key has no second effect.
+   * Whether a failed call may be repeated. A write with an unknown outcome is repeated only if the server supports
+   * idempotency keys.
    */
-  async maySendAgain(call: Call, error: unknown): Promise<boolean> {
-    if (call.signal?.aborted === true || !canTryAgain(error)) return false;
-    if (call.method === "GET" || wasNotCarriedOut(error)) return true;
+  async canRepeat(call: TransportRequest, error: unknown): Promise<boolean> {
+    if (call.signal?.aborted === true || !canRetry(error)) return false;
+    if (call.method === "GET" || wasNotExecuted(error)) return true;
     return this.deduplicates(call.signal);
   }
 
-  /** What the server says of itself is asked once; a server that cannot be asked is not trusted. */
+  /** The server's capabilities are requested once; without them, none are assumed. */
   async deduplicates(signal?: AbortSignal): Promise<boolean> {
     if (this.#deduplicates !== undefined) return this.#deduplicates;
     for (let failures = 0; failures <= this.#options.retries; failures += 1) {
       try {
-        const call: Call = { method: "GET", path: "/", ...(signal && { signal }) };
+        const call: TransportRequest = { method: "GET", path: "/", ...(signal && { signal }) };
         const info = await this.#once(call, ServerInfo);
         this.#deduplicates =
           info.server?.name === "mailroom" || info.capabilities?.includes("idempotency") === true;
         return this.#deduplicates;
       } catch (error) {
-        if (signal?.aborted === true || !canTryAgain(error)) return false;
-        await pause(this.backoff(failures + 1, error), signal);
+        if (signal?.aborted === true || !canRetry(error)) return false;
+        await sleep(urgentClock, this.backoff(failures + 1, error), signal);
       }
     }
     return false;
   }
 
-  /** Sends a call once and returns as soon as the answer begins. Whatever is not 2xx is thrown. */
-  async open(call: Call): Promise<Opened> {
+  /** Sends a call once and resolves as soon as the response begins. Throws for every status except 2xx. */
+  async open(call: TransportRequest): Promise<OpenResponse> {
     const control = new AbortController();
     call.signal?.throwIfAborted();
     const signal =
@@ -134,7 +145,7 @@ export class Transport {
     }
   }
 
-  async #once<T>(call: Call, reader: Reader<T>): Promise<T> {
+  async #once<T>(call: TransportRequest, reader: Reader<T>): Promise<T> {
     const limit = call.timeout ?? this.#options.timeout;
     const { response, signal, abort } = await this.open(call);
     const timer = setTimeout(() => abort(timedOut(this.#name(call), this.url, limit)), limit);
@@ -148,44 +159,44 @@ export class Transport {
     }
     const parsed = reader.safeParse(parseJson(text));
     if (parsed.success) return parsed.data;
-    const what = `${this.#name(call)} got an answer that a MAIL server does not give: is ${this.url} the right address?`;
-    throw new MailConnectionError("bad_answer", this.url, what, { cause: parsed.error });
+    const what = `${this.#name(call)}: ${this.url} did not answer like a MAIL server; check the URL`;
+    throw new MailConnectionError("bad_response", this.url, what, { cause: parsed.error });
   }
 
-  async #refusal(call: Call, response: Response): Promise<MailClientError> {
+  async #refusal(call: TransportRequest, response: Response): Promise<MailClientError> {
     const text = await response.text().catch(() => "");
     const body = parseJson(text);
     const fields = ErrorBody.safeParse(body);
     const { detail, code, error, message } = fields.success ? fields.data : {};
-    const nested = isObject(error) ? error : {};
+    const nested = isRecord(error) ? error : {};
     const said = [detail, message, nested.message, error].find((value) => typeof value === "string");
     return new MailClientError({
       request: this.#name(call),
       status: response.status,
       detail: typeof said === "string" ? said : describe(detail, text, response),
       code: [code, nested.code].find((value) => typeof value === "string"),
-      retryAfter: retryAfterOf(response),
+      retryAfter: parseRetryAfter(response.headers.get("retry-after") ?? undefined, Date.now()),
       body: body ?? text,
     });
   }
 
-  /** Milliseconds to wait before trying again. */
+  /** Returns the milliseconds to wait before a retry. */
   backoff(failures: number, error: unknown): number {
     return backoff(failures, error, this.#options.retryPause);
   }
 
-  /** What went wrong, in the client's terms. */
-  failure(error: unknown, call: Call, signal: AbortSignal): unknown {
+  /** Converts a failure to one of the client's errors. */
+  failure(error: unknown, call: TransportRequest, signal: AbortSignal): unknown {
     if (error instanceof MailClientError || error instanceof MailConnectionError) return error;
     // The reason of an abort is the caller's own, or our time limit.
     if (call.signal?.aborted === true) return call.signal.reason;
     if (signal.aborted && signal.reason instanceof MailConnectionError) return signal.reason;
     const reason = reasonOf(error);
-    const message = `${this.#name(call)} got no answer (${reason}): is the server at ${this.url} running?`;
+    const message = `${this.#name(call)} got no response (${reason}); check that the server at ${this.url} is running`;
     return new MailConnectionError("unreachable", this.url, message, { cause: error });
   }
 
-  #address(call: Call): string {
+  #address(call: TransportRequest): string {
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(call.query ?? {})) {
       if (value !== undefined) query.set(name, String(value));
@@ -194,7 +205,7 @@ export class Transport {
     return `${this.url}${call.path}${text === "" ? "" : `${call.path.includes("?") ? "&" : "?"}${text}`}`;
   }
 
-  #headers(call: Call): Record<string, string> {
+  #headers(call: TransportRequest): Record<string, string> {
     const token = call.token ?? this.#options.token();
     return {
       accept: "application/json",
@@ -205,24 +216,24 @@ export class Transport {
     };
   }
 
-  #name(call: Call): string {
+  #name(call: TransportRequest): string {
     return `${call.method} ${call.path}`;
   }
 }
 
-/** Every write has a key, so that it can be sent again. */
-export function withKey(call: Call): Call {
+/** Gives every write a key, so that it can be repeated. */
+export function withKey(call: TransportRequest): TransportRequest {
   return call.method === "GET" ? call : { ...call, idempotencyKey: call.idempotencyKey ?? newKey() };
 }
 
-/** `crypto.randomUUID` is missing on pages that did not come over https. */
+/** Creates a key without `crypto.randomUUID`, which is missing on pages without https. */
 function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function timedOut(request: string, url: string, limit: number): MailConnectionError {
-  return new MailConnectionError("timeout", url, `${request} got no answer within ${limit} ms`);
+  return new MailConnectionError("timeout", url, `${request} got no response within ${limit} ms`);
 }
 
 function parseJson(text: string): unknown {
@@ -235,16 +246,7 @@ function parseJson(text: string): unknown {
 
 function describe(detail: unknown, text: string, response: Response): string {
   if (detail !== undefined) return JSON.stringify(detail);
-  return text.trim().slice(0, 200) || response.statusText || "no reason given";
-}
-
-function retryAfterOf(response: Response): number | undefined {
-  const header = response.headers.get("retry-after");
-  if (header === null) return undefined;
-  const seconds = Number(header);
-  if (Number.isFinite(seconds)) return Math.max(0, seconds);
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - Date.now()) / 1000));
+  return truncate(text.trim(), 200) || response.statusText || "no reason given";
 }
 
 /** `fetch` hides the reason ("ECONNREFUSED") in the cause. */

@@ -1,10 +1,11 @@
 /**
- * What servers answer, as data. Strict out, tolerant in: unknown fields are kept, and what only newer or older servers
- * send is optional (a reference server gives its events no ids and its answers no task id).
+ * Responses of servers. Strict out, tolerant in: unknown fields are kept, and fields that only newer or older servers
+ * send are optional. A reference server sends no event ids and no task ids in its answers.
  */
 import * as z from "zod/mini";
 
 export const TaskStatus = z.enum(["running", "paused", "completed", "failed", "cancelled"]);
+/** Status of a task. */
 export type TaskStatus = z.infer<typeof TaskStatus>;
 
 const MaybeText = z.optional(z.nullable(z.string()));
@@ -18,7 +19,7 @@ const SwarmFacts = z.looseObject({
   public: z.optional(z.nullable(z.boolean())),
 });
 
-/** `GET /`. Servers before 1.3 give `swarm` as its name alone. */
+/** Response of `GET /`. Before version 1.3, `swarm` is only the name. */
 export const ServerInfo = z.looseObject({
   name: z.string(),
   version: MaybeText,
@@ -29,6 +30,7 @@ export const ServerInfo = z.looseObject({
   capabilities: z.optional(z.array(z.string())),
   server: z.optional(z.looseObject({ name: z.string(), version: MaybeText })),
 });
+/** Response of `GET /`: the kind of server, its capabilities and its swarm. */
 export type ServerInfo = z.infer<typeof ServerInfo>;
 
 export const Health = z.looseObject({
@@ -39,9 +41,10 @@ export const Health = z.looseObject({
   store: z.optional(
     z.looseObject({ waiting: z.number(), retries: z.number(), reason: MaybeText, since: MaybeText }),
   ),
-  /** While a Mailroom server that has started takes up what was running. */
+  /** While a Mailroom server recovers tasks after its start. */
   taking_up: z.optional(z.looseObject({ done: z.number(), of: z.number() })),
 });
+/** Response of `GET /health`. */
 export type Health = z.infer<typeof Health>;
 
 export const Identity = z.looseObject({
@@ -56,9 +59,10 @@ export const ServerStatus = z.looseObject({
   user_mail_ready: z.boolean(),
   user_task_running: z.boolean(),
 });
+/** State of the swarm and of the caller's tasks. */
 export type ServerStatus = z.infer<typeof ServerStatus>;
 
-/** An event as it stands in JSON; the reference gives `data` as text in some places. */
+/** An event in JSON. The reference sends `data` as text in some places. */
 export const RawEvent = z.looseObject({
   id: z.optional(z.nullable(z.union([z.string(), z.number()]))),
   event: MaybeText,
@@ -75,13 +79,14 @@ export const EventPage = z.looseObject({
 export const TaskFailure = z.looseObject({ code: z.string(), message: z.string() });
 export type TaskFailure = z.infer<typeof TaskFailure>;
 
-/** A tool call that waits for a person. */
+/** A tool call that waits for a user. */
 export const BreakpointCall = z.looseObject({
   /** JSON text. */
   arguments: z.string(),
   call_id: z.string(),
   name: z.string(),
 });
+/** A tool call that waits for a user. */
 export type BreakpointCall = z.infer<typeof BreakpointCall>;
 
 export const RawMessageAnswer = z.looseObject({
@@ -91,8 +96,18 @@ export const RawMessageAnswer = z.looseObject({
   status: z.optional(TaskStatus),
   error: z.optional(z.nullable(TaskFailure)),
   breakpoint: z.optional(z.nullable(z.array(BreakpointCall))),
+  approvals: z.optional(z.nullable(z.array(BreakpointCall))),
   reason: z.optional(z.string()),
 });
+
+const AwaitedReply = z.looseObject({
+  from: z.string(),
+  to: z.string(),
+  since: z.nullable(z.string()),
+  until: z.nullable(z.string()),
+});
+/** An answer of another swarm that a task waits for, since when and until when. */
+export type AwaitedReply = z.infer<typeof AwaitedReply>;
 
 export const RawTask = z.looseObject({
   task_id: z.string(),
@@ -106,6 +121,8 @@ export const RawTask = z.looseObject({
   status: z.optional(TaskStatus),
   error: z.optional(z.nullable(TaskFailure)),
   key: z.optional(z.string()),
+  approvers: z.optional(z.array(z.string())),
+  waiting_for: z.optional(z.array(AwaitedReply)),
 });
 export type RawTask = z.infer<typeof RawTask>;
 export const RawTasks = z.record(z.string(), RawTask);
@@ -119,6 +136,7 @@ export const TaskSummary = z.looseObject({
   start_time: z.string(),
   updated_time: z.optional(z.string()),
 });
+/** A task in a list. */
 export type TaskSummary = z.infer<typeof TaskSummary>;
 
 export const TaskPage = z.looseObject({ tasks: z.array(TaskSummary), next_cursor: MaybeText });
@@ -132,16 +150,18 @@ export const RemoteSwarm = z.looseObject({
   latency: z.optional(z.nullable(z.number())),
   swarm_description: MaybeText,
   keywords: z.optional(z.nullable(z.array(z.string()))),
-  /** What follows is for admins. */
+  /** The following fields are for admins. */
   volatile: z.optional(z.boolean()),
   auth_ref: MaybeText,
   auth_state: z.optional(z.string()),
 });
+/** A swarm in the server's registry. */
 export type RemoteSwarm = z.infer<typeof RemoteSwarm>;
 
 export const RemoteSwarms = z.looseObject({ swarms: z.array(RemoteSwarm) });
 
 export const SwarmReceipt = z.looseObject({ status: z.string(), swarm_name: z.string() });
+/** Confirms a change of a swarm. */
 export type SwarmReceipt = z.infer<typeof SwarmReceipt>;
 
 export const SwarmPing = z.looseObject({
@@ -152,6 +172,7 @@ export const SwarmPing = z.looseObject({
   status: MaybeText,
   reason: MaybeText,
 });
+/** Result of a health check of another swarm. */
 export type SwarmPing = z.infer<typeof SwarmPing>;
 
 export const SwarmProposal = z.looseObject({
@@ -160,6 +181,7 @@ export const SwarmProposal = z.looseObject({
   source: z.string(),
   proposed_at: z.string(),
 });
+/** A swarm that discovery found and that awaits an admin's decision. */
 export type SwarmProposal = z.infer<typeof SwarmProposal>;
 
 export const SwarmProposals = z.looseObject({ proposals: z.array(SwarmProposal) });

@@ -1,10 +1,10 @@
 /**
- * What can sit behind an address, as the engine sees it: a function from a turn to an answer.
- * Function, scripted, model and remote agents are all made to fit this.
+ * The interface of agents and actions: an agent is a function from a turn to its result. Function, scripted and model
+ * agents all implement it.
  */
-import type { AgentToolCall } from "../mail/calls.js";
-import type { MAILMessage } from "../mail/message.js";
-import type { InstanceMemory } from "./memory.js";
+import { MailroomError } from "../base/index.js";
+import type { AgentToolCall, MAILMessage } from "../mail/index.js";
+import type { InstanceMemory } from "./key-value.js";
 import type { InstanceId } from "./ports.js";
 
 /** One item of an agent's memory of a task, in the order in which it happened. */
@@ -16,7 +16,7 @@ export type HistoryItem =
       readonly text?: string;
       readonly reasoning?: string;
       readonly calls: readonly AgentToolCall[];
-      /** What the agent's mind wants back with this answer (see `AgentAnswer.memo`). */
+      /** Returned unchanged with this answer (see `TurnResult.memo`). */
       readonly memo?: unknown;
     }
   | {
@@ -27,7 +27,7 @@ export type HistoryItem =
       readonly ok: boolean;
       readonly content: string;
     }
-  /** Stands for everything up to its number that was compacted away (decisions B13). */
+  /** Replaces everything up to its number that was compacted away (decision B13). */
   | { readonly kind: "summary"; readonly number: number; readonly text: string };
 
 export type ResultItem = Extract<HistoryItem, { kind: "result" }>;
@@ -42,7 +42,7 @@ export interface OfferedTool {
 /** What the agent is expected to do with its tools in this turn. */
 export type ToolChoice = "required" | "auto" | { readonly name: string };
 
-export interface TaskFacts {
+export interface TaskInfo {
   /** The caller's task id. */
   readonly id: string;
   /** The internal key: names the journal. */
@@ -53,7 +53,7 @@ export interface TaskFacts {
 }
 
 /** Another agent that an agent may write to. */
-export interface Peer {
+export interface CommTarget {
   /** As it is addressed: `weather`, or `weather@elsewhere`. */
   readonly address: string;
   readonly description?: string;
@@ -64,26 +64,36 @@ export interface Peer {
 export interface Turn {
   readonly swarm: string;
   readonly agent: string;
-  readonly task: TaskFacts;
+  readonly task: TaskInfo;
   readonly instance: InstanceId;
-  /** What this turn takes from the mailbox: one message, more after an interrupt or in a manual step. */
+  /** The messages of this turn: one, or several after an interrupt or in a manual step. */
   readonly messages: readonly [MAILMessage, ...MAILMessage[]];
   /** The agent's memory of the task, the messages of this turn included. */
   readonly history: readonly HistoryItem[];
   /** Results of the calls of the agent's previous turn; empty if it made none. */
   readonly results: readonly ResultItem[];
+  /** The tools that this turn may use. */
   readonly tools: readonly OfferedTool[];
+  /**
+   * All tools of the agent. The same in every turn, because providers bind a model's reasoning to the tools that it was
+   * offered; `toolChoice` says which ones this turn may use.
+   */
+  readonly allTools: readonly OfferedTool[];
   readonly toolChoice: ToolChoice;
-  /** Whom the agent may write to. */
-  readonly peers: readonly Peer[];
+  /** Agents that this agent may write to. */
+  readonly peers: readonly CommTarget[];
   /** Values that belong to the caller's instance and live in memory only (its LLM token, for instance). */
   readonly params: Readonly<Record<string, unknown>>;
   /** 1, or more when the process died or was interrupted during this turn before. */
   readonly attempt: number;
   /** Aborts on interrupt, cancellation, time limit and shutdown. */
   readonly signal: AbortSignal;
-  /** Streams a piece of the answer to those who watch the task. Neither journaled nor replayed. */
+  /** Streams a piece of the answer to clients that follow the task. Neither journaled nor replayed. */
   emitDelta(delta: string): void;
+  /** Declares the pieces so far invalid: the answer begins again. */
+  resetDeltas(): void;
+  /** Reports the usage of the turn so far. Journaled if the turn fails; an answer has its own `usage`. */
+  reportUsage(usage: Usage): void;
 }
 
 export interface Usage {
@@ -92,50 +102,76 @@ export interface Usage {
   readonly cachedInputTokens?: number;
   readonly cost?: number;
   readonly model?: string;
+  /** Model calls that failed before the one that gave the answer. */
+  readonly failures?: readonly FailedCall[];
+}
+
+/** A failed model call. The provider's own words are in the log, because they may contain anything. */
+export interface FailedCall {
+  readonly model: string;
+  /** What went wrong, in our words. */
+  readonly problem: string;
+}
+
+export function sumOf(first: Usage, second: Usage = {}): Usage {
+  const sum: { -readonly [K in keyof Usage]: Usage[K] } = {};
+  for (const key of ["inputTokens", "outputTokens", "cachedInputTokens", "cost"] as const) {
+    const value = (first[key] ?? 0) + (second[key] ?? 0);
+    if (first[key] !== undefined || second[key] !== undefined) sum[key] = value;
+  }
+  const model = second.model ?? first.model;
+  const failures = [...(first.failures ?? []), ...(second.failures ?? [])];
+  return { ...sum, ...(model !== undefined && { model }), ...(failures.length > 0 && { failures }) };
 }
 
 /**
  * What an agent did in its turn. `text` without calls is answered to the sender of the message (never broadcast
  * by accident); neither text nor calls is an error of the agent.
  */
-export interface AgentAnswer {
+export interface TurnResult {
   readonly text?: string;
   readonly reasoning?: string;
   readonly calls: readonly AgentToolCall[];
   readonly usage?: Usage;
   /**
    * JSON that comes back unchanged with this answer in later histories. A model's signed reasoning, for instance,
-   * which its provider demands to see again.
+   * which its provider requires in later calls.
    */
   readonly memo?: unknown;
   /** Replaces the history up to and including `upTo` by a summary, for agents with a bounded context. */
-  readonly compaction?: { readonly upTo: number; readonly summary: string };
+  readonly compaction?: Compaction;
 }
 
-/** What a task can stand still for, other than a person's answer to a call. */
+export interface Compaction {
+  readonly upTo: number;
+  readonly summary: string;
+  /** Ids of messages that stay as they are, such as the request that the agent works on. */
+  readonly keep?: readonly string[];
+}
+
+/** Why a task can be paused, other than for a breakpoint. */
 export type HoldReason = "credentials";
 
 /**
- * Thrown by an agent that cannot take its turn before something is there that it needs. The turn has not failed: the
- * message stays where it is, and the task pauses with this reason until it is tried again (decisions H1).
+ * Thrown by an agent that cannot take its turn yet because something is missing. The turn has not failed: the message
+ * stays in the mailbox, and the task pauses with this reason until it is retried (decision H1).
  */
-export class TurnHeldError extends Error {
+export class TurnHeldError extends MailroomError<"turn_held"> {
   override readonly name = "TurnHeldError";
-  readonly code = "turn_held";
   readonly reason: HoldReason;
-  /** @param message what is missing and how it can be given, for the task's owner */
+  /** @param message what is missing and how to supply it, for the task's owner */
   constructor(reason: HoldReason, message: string) {
-    super(message);
+    super("turn_held", message);
     this.reason = reason;
   }
 }
 
-export type AgentFunction = (turn: Turn) => AgentAnswer | Promise<AgentAnswer>;
+export type AgentFunction = (turn: Turn) => TurnResult | Promise<TurnResult>;
 
 export interface ActionContext {
   readonly swarm: string;
   readonly agent: string;
-  readonly task: TaskFacts;
+  readonly task: TaskInfo;
   readonly instance: InstanceId;
   /** The call's id in the journal. Agents choose it, so it is not unique. */
   readonly callId: string;
@@ -145,7 +181,7 @@ export interface ActionContext {
   readonly attempt: number;
   readonly params: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
-  /** What the task's instance keeps beyond the task; absent where the mailroom has no place for it. */
+  /** The key-value memory of the task's instance; absent if the mailroom has none. */
   readonly memory?: InstanceMemory;
 }
 
@@ -160,10 +196,21 @@ export interface Action {
   /** JSON Schema of the arguments, offered to agents as it is. */
   readonly parameters: Readonly<Record<string, unknown>>;
   check(args: Readonly<Record<string, unknown>>): ArgumentCheck | Promise<ArgumentCheck>;
-  /** A string is the result as it is; anything else is shown as JSON. A throw is a failed result. */
+  /** A string is the result itself; any other value is shown as JSON. If it throws, the result is a failure. */
   run(args: unknown, context: ActionContext): unknown;
-  /** May be run again with the same `idempotencyKey` when the process died in the middle (law 3). */
+  /** May be run again with the same `idempotencyKey` if the process died while it ran (law 4). */
   readonly idempotent: boolean;
   /** Milliseconds; the runtime's default applies when absent. */
   readonly timeLimit?: number;
+  /** `false`: never runs beside another action of the same answer. */
+  readonly parallel?: boolean;
+  /** Which calls a person must approve before they run: all of them, or those for which it returns true. */
+  readonly approval?: boolean | ApprovalPredicate;
+  /** Milliseconds after which an approval can no longer be given; the runtime's default applies when absent. */
+  readonly approvalTimeout?: number;
 }
+
+/** Receives the checked arguments. If it throws, the call needs approval. */
+export type ApprovalPredicate = (args: unknown, context: ApprovalContext) => boolean | Promise<boolean>;
+
+export type ApprovalContext = Pick<ActionContext, "swarm" | "agent" | "task" | "instance" | "callId">;

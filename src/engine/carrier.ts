@@ -1,41 +1,43 @@
-/** The way out of the swarm: federation, mesh and A2A each carry mail to the swarms they know (decisions I). */
-import type { MAILMessage } from "../mail/message.js";
-import type { TaskFacts } from "./agent.js";
-import type { InstanceId, RowWrite } from "./ports.js";
+/** Delivers mail to other swarms: federation, mesh and A2A each deliver to the swarm names they own (decision I1). */
+
+import type { RowWrite } from "../journal/index.js";
+import type { MAILMessage } from "../mail/index.js";
+import type { TaskInfo } from "./agent.js";
+import type { InstanceId } from "./ports.js";
 
 export interface OutgoingMail {
   readonly swarm: string;
   readonly message: MAILMessage;
-  readonly task: TaskFacts;
+  readonly task: TaskInfo;
   readonly instance: InstanceId;
-  /** How many swarms the mail that led to this one has come through, this way out included (decisions E9). */
+  /** How many swarms the mail that led to this one has passed through, including this hop (decision E9). */
   readonly hops: number;
 }
 
-/** What became of mail: the other side has taken it over, or it is certain that it never will. */
-export type Carriage =
+/** The result of a delivery: the other side has accepted the mail, or it certainly never will. */
+export type DeliveryResult =
   | { readonly ok: true; readonly contributors?: readonly string[] }
   | { readonly ok: false; readonly reason: string };
 
 /**
- * A carrier gives rows for its outbox, and hears from the outbox what became of them. It tells the task with the command
- * `carried`, in one commit with the rows that settle the matter on its side (see `settleMail`). No mail is handed over
- * again because a process ended: the rows are taken up instead.
+ * A carrier returns rows for its outbox and gets their results from the outbox. It reports a result to the task with the
+ * command `carried`, in one commit with the rows that settle the delivery (see `settleMail`). After a restart mail is not
+ * handed over again: the outbox continues with its rows.
  */
 export interface Carrier {
-  /** Whether mail to this swarm is this carrier's business. A name that two carriers own is a configuration error. */
+  /** Whether this carrier delivers to this swarm. A name that two carriers own is a configuration error. */
   owns(swarm: string): boolean;
   /**
-   * Rows that become durable together with the message, so that it is on its way whatever happens next; or what becomes
-   * of it, where that is known at once. None of the rows may be refused, and the same mail gives the same rows: where
-   * they are there already, they change nothing. A throw counts as a refusal with its message.
+   * Returns rows that become durable together with the message, so that a crash cannot lose it; or the delivery result,
+   * if it is already known. No row may be refused. The same mail always gives the same rows, and rows that already exist
+   * change nothing. A thrown error counts as a refusal with its message.
    */
-  rows(mail: OutgoingMail): readonly RowWrite[] | Carriage;
-  /** This mail is durable, and so are its rows: it may leave. */
+  rows(mail: OutgoingMail): readonly RowWrite[] | DeliveryResult;
+  /** Called when the mail and its rows are durable: it may be sent. */
   wake?(mails: readonly OutgoingMail[]): void;
   /**
-   * A task was read from the store that does not know what became of this mail. Nothing if the carrier has never heard of
-   * it: then its rows are committed now.
+   * Looks up mail of a task that was read from the store without a result. `undefined` if the carrier has no rows for it:
+   * they are then committed now.
    */
-  find?(mail: OutgoingMail): Promise<Carriage | "waiting" | undefined>;
+  find?(mail: OutgoingMail): Promise<DeliveryResult | "waiting" | undefined>;
 }

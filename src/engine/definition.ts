@@ -15,16 +15,16 @@ export interface AgentDefinition {
   /** Names of actions of the swarm that the agent may call. */
   readonly actions: readonly string[];
   readonly excludeTools: readonly string[];
-  /** `remote` agents are a durable mailbox served from outside (decisions B18). */
-  readonly mind: LocalMind | { readonly kind: "remote" };
+  /** `remote` agents are a durable mailbox served by another process (decision B18). */
+  readonly implementation: LocalImplementation | { readonly kind: "remote" };
 }
 
-export interface LocalMind {
+export interface LocalImplementation {
   readonly kind: "local";
   readonly run: AgentFunction;
   /**
-   * `false`: its turns start on durable mail only. Otherwise one may run for mail that a crash then takes back, so what
-   * must happen once belongs in an action.
+   * `false`: turns start on durable mail only. Otherwise a turn can run for mail that is lost in a crash, so effects that
+   * must happen once belong in an action.
    */
   readonly speculate?: boolean;
 }
@@ -42,11 +42,11 @@ export interface SwarmDefinition {
   readonly actions: readonly Action[];
   readonly breakpointTools: readonly string[];
   readonly excludeTools: readonly string[];
-  /** Hash of everything that is data in the definition; a change is journaled (decisions B17). */
+  /** Hash of everything that is data in the definition; a change is journaled (decision B17). */
   readonly hash: string;
   /**
-   * Lets go of what its actions hold: connections, processes. Called when the mailroom is closed, or when another
-   * definition has taken this one's place.
+   * Releases the resources of its actions: connections, processes. Called when the mailroom is closed, or when another
+   * definition has replaced this one.
    */
   close?(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /**
- * What the engine asks of the world, on top of the journal's own ports. Modules outside implement these; the engine
+ * What the engine requires of a store, on top of the journal's own ports. Other modules implement it; the engine
  * imports none of them.
  */
 import type {
@@ -11,60 +11,51 @@ import type {
   Snapshot,
   SnapshotPart,
   StoredJournal,
-} from "../journal/ports.js";
-import type { Writer } from "../journal/writer.js";
-
-export type { WriterHealth } from "../journal/writer.js";
-
-import type { KeyValueMemory } from "./memory.js";
-
-export {
-  type Append,
-  type Batch,
-  type Bus,
-  type Clock,
-  type Committed,
-  type Ids,
-  type JournalKey,
-  type JournalRow,
-  type Loop,
-  RowConflictError,
-  type RowWrite,
-  type Snapshot,
-  type SnapshotPart,
-  StaleAppendError,
-  type StoredJournal,
-} from "../journal/ports.js";
+  Writer,
+} from "../journal/index.js";
 
 export interface Store {
-  /** The one way to the disk; the kernel hands its units to it. */
+  /** The only path to the disk. */
   readonly writer: Writer;
   /**
    * Makes a batch durable, all or nothing. Batches that arrive together may share one transaction, but a
-   * batch that is refused takes no other with it. Batches take effect in the order of the calls.
+   * refused batch does not affect others. Batches take effect in the order of the calls.
    *
-   * A `post` (the default) is refused at once when there is no room or the store cannot be written for the moment; a
-   * `result` says what is known already, and waits.
+   * A `post` (the default) is refused at once when the queue is full or the store is degraded; a `result` waits.
    * @throws StaleAppendError when an append's expected number is not the journal's last number.
    * @throws RowConflictError when a conditional row write does not hold.
-   * @throws StoreBusyError, StoreFailedError, StoreClosedError
+   * @throws MailroomError `store_busy`, `store_failed`, `store_closed`
    */
   commit(batch: Batch, kind?: "post" | "result"): Promise<Committed>;
-  /** Rows of one journal in order, beginning with the row that contains number `after` + 1. */
-  read(journal: JournalKey, options?: { after?: number; limit?: number }): Promise<JournalRow[]>;
-  /** Snapshot and the rows behind it, of many journals at once; what is missing has no rows. In the order asked for. */
+  /**
+   * Rows of one journal in order, beginning with the row that contains number `after` + 1. Stops after the row with
+   * which they reach `characters`, so that a few large rows do not fill the memory.
+   */
+  read(
+    journal: JournalKey,
+    options?: { after?: number; limit?: number; characters?: number },
+  ): Promise<JournalRow[]>;
+  /**
+   * Snapshot and the rows after it, of many journals at once in the order of the keys; a missing journal has no rows.
+   * At least one journal: a store stops early when they get large, and the caller asks again for the rest.
+   */
   readMany(journals: readonly JournalKey[]): Promise<readonly StoredJournal[]>;
-  /** Rows of all journals in commit order after a position; nothing is ever inserted before what was returned. */
-  readAll(afterPosition: number, limit: number): Promise<JournalRow[]>;
+  /**
+   * Rows of all journals in commit order after a position; nothing is ever inserted before what was returned. Stops at
+   * `characters` as `read` does.
+   */
+  readAll(afterPosition: number, limit: number, characters?: number): Promise<JournalRow[]>;
   /** Every row up to this position can be read; later ones may follow. */
   position(): Promise<number>;
   /** 0 for a journal that does not exist. */
   lastNumber(journal: JournalKey): Promise<number>;
   readSnapshot(journal: JournalKey): Promise<Snapshot | undefined>;
-  readonly tasks: TaskIndex;
-  /** What instances keep beyond their tasks, where the store has a place for it. */
-  readonly memory?: KeyValueMemory;
-  /** Gives the space of removed tasks back, where that needs asking for. Called after a round of retention. */
+  readonly tasks: TaskReads;
+  /** Approvers of tasks and the audit log, if the store implements them. */
+  readonly approvals?: ApprovalReads;
+  /** The key-value memory of instances, if the store implements it. */
+  readonly memory?: KeyValueStore;
+  /** Returns the space of removed tasks to the system. Called after a round of retention. */
   reclaim?(): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -81,7 +72,7 @@ export interface InstanceId {
   readonly id: string;
 }
 
-/** What can be known about a task without reading its journal. Times are milliseconds since the epoch. */
+/** The facts about a task that are available without reading its journal. Times are milliseconds since the epoch. */
 export interface TaskRow {
   readonly key: JournalKey;
   readonly instance: InstanceId;
@@ -91,9 +82,9 @@ export interface TaskRow {
   readonly title?: string;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** An agent waits for something that it needs (the task is paused for that); recovery tries such tasks again. */
+  /** The task is paused because an agent requires something; recovery retries it. */
   readonly held?: boolean;
-  /** The task does not run, but an action of it is under way: recovery takes it up. */
+  /** The task does not run, but one of its actions does: recovery resumes it. */
   readonly openWork?: boolean;
 }
 
@@ -104,7 +95,7 @@ export interface TaskPut extends RowWrite {
 }
 
 /**
- * Replaces the journal's snapshot, unless that is newer. Written out of band, never on the way of a message.
+ * Replaces the journal's snapshot, unless that is newer. Written out of band, never in the path of a message.
  */
 export interface SnapshotPut extends RowWrite {
   readonly kind: "snapshot.put";
@@ -118,7 +109,7 @@ export interface SnapshotPut extends RowWrite {
 
 /**
  * Removes a task: its row, journal and snapshot. Its task id is unused again. Refused while the task runs or
- * something of it is under way, and when its journal has moved past `expected`.
+ * has running actions, and when its journal has moved past `expected`.
  */
 export interface TaskRemove extends RowWrite {
   readonly kind: "task.remove";
@@ -135,10 +126,10 @@ export interface TaskPage {
   readonly nextCursor?: string;
 }
 
-export interface TaskIndex {
+export interface TaskReads {
   find(instance: InstanceId, taskId: string): Promise<TaskRow | undefined>;
   byKey(key: JournalKey): Promise<TaskRow | undefined>;
-  /** Newest first. Without `instance` it lists every task: for administration only. */
+  /** Newest first. Without `instance` it lists every task: for administration only. A cursor is a key: older ones follow. */
   list(options: {
     instance?: InstanceId;
     status?: TaskStatus;
@@ -149,11 +140,11 @@ export interface TaskIndex {
   inOrder(options: { instance?: InstanceId; after?: JournalKey; limit: number }): Promise<TaskRow[]>;
   /** Tasks of one status in order of their key, for recovery. */
   withStatus(status: TaskStatus, afterKey: JournalKey | undefined, limit: number): Promise<TaskRow[]>;
-  /** Tasks that a starting process has to look at although they do not run (`held`, `openWork`), by key. */
+  /** Tasks that recovery must load although they do not run (`held`, `openWork`), by key. */
   withWork(kind: "held" | "openWork", afterKey: JournalKey | undefined, limit: number): Promise<TaskRow[]>;
   /**
    * Finished tasks (completed, failed, cancelled) that retention may remove: oldest first, after a row that was
-   * returned before. Either limit is reason enough to remove a task; where none is given there is nothing to remove.
+   * returned before. Either limit is reason enough to remove a task; without limits nothing is removed.
    */
   finished(options: {
     updatedBefore?: number;
@@ -162,4 +153,92 @@ export interface TaskIndex {
     after?: Pick<TaskRow, "updatedAt" | "key">;
   }): Promise<TaskRow[]>;
   counts(instance?: InstanceId): Promise<Record<TaskStatus, number>>;
+}
+
+/** Replaces the approvers of a task, so that their tasks can be listed. Removed with the task. */
+export interface ApproversPut extends RowWrite {
+  readonly kind: "approvers.put";
+  readonly key: JournalKey;
+  readonly approvers: readonly string[];
+}
+
+export const AUDIT_ACTIONS = ["approvers", "answer", "message", "cancel"] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+/** What a principal did to a task, committed with its journal entries. It outlives the task. */
+export interface AuditRecord {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** `role:id` of the principal that acted. */
+  readonly actor: string;
+  readonly action: AuditAction;
+  /** Why it was allowed to. */
+  readonly right: "owner" | "approver" | "admin";
+  readonly key: JournalKey;
+  readonly taskId: string;
+  /** `role:id` of the instance that owns the task. */
+  readonly owner: string;
+  /** Facts without contents: approvers, call ids. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+export interface AuditPut extends RowWrite {
+  readonly kind: "audit.put";
+  readonly record: AuditRecord;
+}
+
+/** Removes records from before a time. */
+export interface AuditExpire extends RowWrite {
+  readonly kind: "audit.expire";
+  readonly before: number;
+}
+
+export type ApprovalRowWrite = ApproversPut | AuditPut | AuditExpire;
+
+export interface ApprovalReads {
+  /** Paused tasks that wait for one of these approvers, newest first. */
+  named(options: { approvers: readonly string[]; limit: number; cursor?: string }): Promise<TaskPage>;
+  /**
+   * Newest first. With `concerning`, only what that principal did and what was done to its tasks. A page ends with the
+   * number to pass as `before`.
+   */
+  audit(options: {
+    concerning?: string;
+    actor?: string;
+    key?: JournalKey;
+    before?: number;
+    limit: number;
+  }): Promise<readonly (AuditRecord & { readonly number: number })[]>;
+}
+
+export interface MemoryItem {
+  readonly key: string;
+  readonly value: string;
+  /** Milliseconds since the epoch. */
+  readonly updatedAt: number;
+}
+
+export interface MemoryListOptions {
+  /** Only keys that begin with this. */
+  readonly prefix?: string;
+  /** Only keys that come after this one. */
+  readonly after?: string;
+  readonly limit: number;
+}
+
+/**
+ * The key-value memory of instances (decision H3): what agents store beyond a task. The store implements it; programs can
+ * pass another implementation. Every call names the instance: no instance sees the memory of another.
+ */
+export interface KeyValueStore {
+  get(instance: InstanceId, key: string): Promise<MemoryItem | undefined>;
+  /**
+   * Resolves when it is durable.
+   * @throws an Error with code `row_conflict` when the instance stores too much
+   */
+  set(instance: InstanceId, key: string, value: string): Promise<void>;
+  /** Whether there was something to remove. */
+  delete(instance: InstanceId, key: string): Promise<boolean>;
+  /** In the order of the keys. */
+  list(instance: InstanceId, options: MemoryListOptions): Promise<readonly MemoryItem[]>;
 }

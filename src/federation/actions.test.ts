@@ -1,9 +1,9 @@
 import { expect, it, onTestFinished } from "vitest";
 import { ScriptedClient } from "../../test/federation/scripted-client.js";
-import { contextFor } from "../../test/kit/action-context.js";
-import { VirtualClock } from "../../test/kit/virtual-clock.js";
 import { createGuard } from "../net/index.js";
 import { openStore } from "../store/index.js";
+import { actionContext } from "../testing/action-context.js";
+import { VirtualClock } from "../testing/virtual-clock.js";
 import { discoverSwarmsAction } from "./actions.js";
 import { SwarmRegistry } from "./registry/registry.js";
 
@@ -27,15 +27,15 @@ async function setUp() {
   return { client, registry, action, lists };
 }
 
-it("registers what is found up to a limit, and says when that is reached", async () => {
+it("discover_swarms registers found swarms up to a limit and reports when the limit is reached", async () => {
   const { registry, action, lists } = await setUp();
-  const context = contextFor();
+  const context = actionContext();
   const said = await action.run({ discovery_urls: lists(6) }, context);
   expect(registry.list()).toHaveLength(1_000);
-  expect(String(said).split("\n").at(-1)).toContain("no new swarms; 1000 swarms are known");
+  expect(String(said).split("\n").at(-1)).toContain("no new swarms; the limit of 1000 swarms is reached");
 });
 
-it("stops when nobody waits for it any more", async () => {
+it("discover_swarms stops when its signal aborts", async () => {
   const { client, registry, action, lists } = await setUp();
   const stop = new AbortController();
   const { request } = client;
@@ -44,7 +44,7 @@ it("stops when nobody waits for it any more", async () => {
     return request.call(client, url);
   };
   await expect(
-    action.run({ discovery_urls: lists(2) }, contextFor({ signal: stop.signal })),
+    action.run({ discovery_urls: lists(2) }, actionContext({ signal: stop.signal })),
   ).rejects.toThrow();
   expect(registry.list().map(({ name }) => name)).toEqual(["s0-0", "s0-1", "s0-2"]);
 });

@@ -1,24 +1,25 @@
 /** The tool `discover_swarms`. */
-import type { Action, ActionContext } from "../engine/agent.js";
-import { checkToolArguments } from "../mail/tool-arguments.js";
+import { messageOf } from "../base/index.js";
+import type { Action, ActionContext } from "../engine/index.js";
+import { checkToolArguments } from "../mail/index.js";
 import type { Guard, HttpClient } from "../net/index.js";
 import { discover, type FoundSwarm } from "./registry/discovery.js";
 import type { SwarmRegistry } from "./registry/registry.js";
 import type { FederationSettings } from "./settings.js";
 
 const TIME_LIMIT = 10_000;
-/** Every swarm of the registry is checked again and again: what strangers name must not grow without end. */
+/** Every registered swarm is health-checked, so a remote list must not grow the registry without limit. */
 const MOST_REGISTERED = 1_000;
 
 export interface DiscoveryParts {
   readonly registry: SwarmRegistry;
   readonly client: HttpClient;
-  /** For what strangers name. */
+  /** For untrusted URLs. */
   readonly guard: Guard;
   readonly policy: FederationSettings["discovery"];
 }
 
-/** Decisions E10: what is found is proposed, and an admin decides; unless the policy says otherwise. */
+/** Proposes the swarms it finds for an admin to accept, unless the policy says otherwise (decision E10). */
 export function discoverSwarmsAction(parts: DiscoveryParts): Action {
   return {
     name: "discover_swarms",
@@ -53,14 +54,14 @@ async function discoverOne(
   try {
     found = await discover(client, url, { timeLimit: TIME_LIMIT, signal: context.signal });
   } catch (error) {
-    return `${url}: ERROR: ${error instanceof Error ? error.message : String(error)}`;
+    return `${url}: ERROR: ${messageOf(error)}`;
   }
   if (policy === "register") {
     const added: string[] = [];
     let full = false;
     for (const { name, baseUrl } of found) {
       context.signal.throwIfAborted();
-      // No admin has looked at it, so it gets no further than the URL that it was found at.
+      // No admin has checked this swarm, so the untrusted guard applies to its URL.
       if (registry.has(name) || guard.checkUrl(baseUrl) !== undefined) continue;
       full = registry.list().length >= MOST_REGISTERED;
       if (full) break;
@@ -68,7 +69,7 @@ async function discoverOne(
       if (entry !== undefined) added.push(name);
     }
     const said = added.length === 0 ? "no new swarms" : `registered, without tokens: ${added.join(", ")}`;
-    return `${url}: ${said}${full ? `; ${MOST_REGISTERED} swarms are known, and no more are taken` : ""}`;
+    return `${url}: ${said}${full ? `; the limit of ${MOST_REGISTERED} swarms is reached` : ""}`;
   }
   const names = await registry.propose(found);
   return names.length === 0

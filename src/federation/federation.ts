@@ -1,109 +1,113 @@
-/** Everything between this swarm and others, put together. */
+/** Connects the parts of federation: registry, router, inbound mail, health checks and event streams. */
+
 import { existsSync, readFileSync } from "node:fs";
-import type { Action } from "../engine/agent.js";
-import type { Carrier } from "../engine/carrier.js";
-import type { Bus, Clock, Ids, JournalKey, RowWrite, Store } from "../engine/ports.js";
-import type { Runtime } from "../engine/runtime/index.js";
-import { replaceFile } from "../files/durable.js";
-import { PROTOCOL_VERSION } from "../mail/message.js";
-import { parseTaskContributor } from "../mail/owner.js";
+import { readFile } from "node:fs/promises";
+import type { Clock, Ids } from "../base/index.js";
+import { defaultsOf, type Random, type Report } from "../base/index.js";
+import { createFile, replaceFile } from "../base/node.js";
+import type { Action, Carrier, Runtime, Store, TaskStatus } from "../engine/index.js";
+import { isIdle } from "../engine/index.js";
+import type { Bus, JournalKey, RowWrite } from "../journal/index.js";
+import { PROTOCOL_VERSION, parseTaskContributor } from "../mail/index.js";
+
 import {
   createHttpClient,
   type Guard,
   type HttpClient,
-  type Random,
   type Resolve,
   type TlsOptions,
 } from "../net/index.js";
 import { discoverSwarmsAction } from "./actions.js";
 import { federationGuards } from "./guards.js";
 import { Inbound, takesPart } from "./inbound/inbound.js";
-import { openSigningKey } from "./key-file.js";
 import { type FederationStore, federationStoreOf, type ReceivedExpire } from "./ports.js";
 import { formatRegistryFile, readRegistryFile } from "./registry/file.js";
 import { HealthChecks, type HealthResult } from "./registry/health.js";
 import { type SkippedEntry, SwarmRegistry, unknownSwarm } from "./registry/registry.js";
 import type { Environment } from "./registry/token.js";
+import { ReplyChecks, TASK_QUERY_CAPABILITY } from "./router/reply-checks.js";
 import { Router } from "./router/router.js";
-import { DEFAULT_FEDERATION_SETTINGS, type FederationSettings } from "./settings.js";
-import { MOST_STREAMS, StreamCopier } from "./streams/copier.js";
-import type { SigningKey } from "./wrapper/signature.js";
-
-export interface FederationProblem {
-  readonly code: string;
-  readonly message: string;
-  readonly cause: unknown;
-}
+import { type FederationSettings, federationSettings } from "./settings.js";
+import { EventCopier, MOST_STREAMS } from "./streams/copier.js";
+import { generateSigningKey, readSigningKey, type SigningKey } from "./wrapper/signature.js";
 
 export interface FederationOptions {
-  /** With the tables of this room. */
+  /** Must have federation's tables. */
   readonly store: Store;
   readonly clock: Clock;
   readonly ids: Ids;
   /** The name of the local swarm. */
   readonly swarm: string;
   readonly settings?: Partial<FederationSettings>;
-  /** Where the key is kept that signs wrappers; without it they are not signed. */
+  /** File of the key that signs wrappers. Without it, wrappers are not signed. */
   readonly keyFile?: string;
-  /** A registry file in the reference's form (decisions E4). */
+  /** A registry file in the reference's format (decision E4, REF-16). */
   readonly registryFile?: string;
-  /** Where others reach this server; only for the registry file. */
+  /** Public URL of this server; used only in the registry file. */
   readonly publicUrl?: string;
-  /** Where references to tokens are looked up. Default: none are. */
+  /** Environment that token references are resolved in. Default: empty. */
   readonly env?: Environment;
   readonly tls?: TlsOptions;
-  /** How names become addresses. Default: as the operating system does it. */
+  /** Resolves host names. Default: the operating system's resolver. */
   readonly resolve?: Resolve;
-  /** Names that are another carrier's (decisions I). */
+  /** Names owned by another carrier (decision I1). */
   readonly isNameTaken?: (name: string) => boolean;
   readonly random?: Random;
-  readonly report: (problem: FederationProblem) => void;
+  readonly report: Report;
 }
 
-/** What this server can do beyond the protocol, for `GET /` (decisions E5, E7). */
-export const CAPABILITIES: readonly string[] = ["dedupe", "events"];
+/**
+ * Capabilities beyond the protocol that `GET /` announces (decision E5, decision E6, decision E7): duplicate detection, event streams
+ * and questions about tasks.
+ */
+export const CAPABILITIES: readonly string[] = ["dedupe", "events", TASK_QUERY_CAPABILITY];
 
 const SWEEP_INTERVAL = 60 * 60 * 1000;
-/** Servers that never run for an hour are swept, too. */
+/** The first sweep runs early, so that servers that restart often also sweep. */
 const FIRST_SWEEP = 60 * 1000;
-/** Connections to a swarm beside those of mail, so that a check does not wait for mail that hangs. */
+/** Extra connections to each swarm, so that a health check does not wait for a hanging delivery. */
 const CHECKS_PER_SWARM = 4;
 
 export class Federation {
   readonly settings: FederationSettings;
   readonly registry: SwarmRegistry;
-  /** For URLs that agents and strangers bring: nothing but what the operator allowed. */
+  /** For untrusted URLs: connects only to destinations that the operator allowed. */
   readonly client: HttpClient;
   readonly publicKey: string | undefined;
   readonly #options: FederationOptions;
   readonly #store: FederationStore;
   readonly #guard: Guard;
-  readonly #foreign: Guard;
+  readonly #untrusted: Guard;
   readonly #router: Router;
   readonly #health: HealthChecks;
-  /** Streams stay open: they must not take connections away from mail. */
+  /** Streams stay open, so they use their own connections and leave those of mail free. */
   readonly #streamClient: HttpClient;
   #started:
-    | { readonly inbound: Inbound; readonly runtime: Runtime; readonly copier: StreamCopier }
+    | {
+        readonly inbound: Inbound;
+        readonly runtime: Runtime;
+        readonly copier: EventCopier;
+        readonly replies: ReplyChecks;
+      }
     | undefined;
-  /** What the registry file has and we cannot use. It is its author's, and stays there. */
+  /** Entries of the registry file that are unusable here. They stay in the file unchanged. */
   #skipped: readonly SkippedEntry[] = [];
   #cancelSweep: () => void = () => {};
   #unsubscribe: () => void = () => {};
 
   private constructor(options: FederationOptions, signingKey: SigningKey | undefined) {
     const { clock, ids, report, random = Math.random, env = {}, tls } = options;
-    const settings = { ...DEFAULT_FEDERATION_SETTINGS, ...options.settings };
+    const settings = { ...defaultsOf(federationSettings), ...options.settings };
     this.settings = settings;
     this.#options = options;
     this.#store = federationStoreOf(options.store);
     this.publicKey = signingKey?.publicKey;
-    const { foreign, registered: guard } = federationGuards(settings.allow);
+    const { untrusted, registered: guard } = federationGuards(settings.allow);
     this.#guard = guard;
-    this.#foreign = foreign;
+    this.#untrusted = untrusted;
     const http = {
       clock,
-      guard: foreign,
+      guard: untrusted,
       userAgent: `MAIL-Interswarm-Router/${options.swarm}`,
       ...(tls !== undefined && { tls }),
       ...(options.resolve !== undefined && { resolve: options.resolve }),
@@ -123,7 +127,7 @@ export class Federation {
       guard,
       env,
       local,
-      timeLimit: settings.healthTime,
+      timeLimit: settings.healthTimeout,
       ...(options.isNameTaken !== undefined && { isNameTaken: options.isNameTaken }),
       changed: () => this.#writeFile(),
     });
@@ -140,6 +144,7 @@ export class Federation {
       local,
       signingKey,
       report,
+      onAccepted: (key, swarm) => this.#started?.replies.accepted(key, swarm),
     });
     this.#health = new HealthChecks({
       registry,
@@ -161,21 +166,25 @@ export class Federation {
     const fromFile = registryFile === undefined ? [] : await readRegistryFile(registryFile, swarm);
     federation.#skipped = await federation.registry.load(fromFile);
     for (const { found, reason } of federation.#skipped) {
-      const message = `${registryFile}: '${found.entry.name}' is not taken over: ${reason}`;
+      const message = `${registryFile}: '${found.entry.name}' was not imported: ${reason}`;
       options.report({ code: "registry_file", message, cause: undefined });
     }
     return federation;
   }
 
-  /** For the runtime, before it takes up its tasks. */
+  /** Pass it to the runtime before the runtime recovers its tasks. */
+  get outbox(): Router["outbox"] {
+    return this.#router.outbox;
+  }
+
   get carrier(): Carrier {
     return this.#router;
   }
 
-  /** For the runtime, too: what `discover_swarms` does. */
+  /** For the runtime: the implementation of `discover_swarms`. */
   get systemActions(): readonly Action[] {
     const { registry, client, settings } = this;
-    return [discoverSwarmsAction({ registry, client, guard: this.#foreign, policy: settings.discovery })];
+    return [discoverSwarmsAction({ registry, client, guard: this.#untrusted, policy: settings.discovery })];
   }
 
   start(runtime: Runtime, bus: Bus): void {
@@ -189,9 +198,10 @@ export class Federation {
       settings,
       keyOf: (swarm) => registry.get(swarm)?.publicKey ?? null,
       isKnown: (swarm) => registry.has(swarm),
+      tellsContributors: (swarm) => registry.get(swarm)?.capabilities.includes("dedupe") === true,
     });
     const local = () => runtime.rules.swarm;
-    const copier = new StreamCopier({
+    const copier = new EventCopier({
       runtime,
       bus,
       clock,
@@ -201,8 +211,11 @@ export class Federation {
       guard,
       local,
     });
-    this.#started = { inbound, runtime, copier };
-    // Who waits for a swarm that is not known any more is told now, and not at the next attempt.
+    const { report } = this.#options;
+    const { client } = this;
+    const replies = new ReplyChecks({ runtime, registry, client, guard, clock, random, settings, report });
+    this.#started = { inbound, runtime, copier, replies };
+    // Fail mail to an unregistered swarm now instead of at its next attempt.
     this.#unsubscribe = registry.onChange((name) => {
       if (!registry.has(name)) this.#router.retryNow(name);
     });
@@ -214,11 +227,12 @@ export class Federation {
     this.#armSweep(FIRST_SWEEP);
   }
 
-  /** Sends nothing more. To be called while the runtime still works: it is told what became of what was under way. */
+  /** Stops sending. Call it while the runtime still runs: outcomes of running attempts are committed. */
   async stop(): Promise<void> {
     this.#cancelSweep();
     this.#unsubscribe();
     this.#started?.copier.stop();
+    this.#started?.replies.stop();
     await this.#health.stop();
     await this.#router.stop();
   }
@@ -234,7 +248,7 @@ export class Federation {
     return this.#started.inbound;
   }
 
-  /** One health check, now; a good one makes the swarm active. @throws FederationError `unknown_swarm` */
+  /** Runs one health check now; a successful one makes the swarm active. @throws MailroomError `unknown_swarm` */
   async ping(name: string): Promise<HealthResult> {
     const entry = this.registry.get(name);
     if (entry === undefined) throw unknownSwarm(name);
@@ -247,10 +261,7 @@ export class Federation {
     return result;
   }
 
-  /**
-   * A task of this id that a peer may watch: its own, one that it owns elsewhere, or one that it works on
-   * (decisions E7).
-   */
+  /** Finds the task with this id that a peer may watch: one that it owns or works on (decision E7). */
   async watchable(peer: string, taskId: string): Promise<JournalKey | undefined> {
     const runtime = this.#started?.runtime;
     if (runtime === undefined) return undefined;
@@ -266,7 +277,17 @@ export class Federation {
     return undefined;
   }
 
-  /** Whose task it is that a peer takes part in, for forms of mail that do not say so (mail.md 7.8). */
+  /** Says where a task stands here, and whether anything is left to do for it, to a peer that may watch it. */
+  async standing(
+    peer: string,
+    taskId: string,
+  ): Promise<{ readonly status: TaskStatus; readonly busy: boolean } | undefined> {
+    const key = await this.watchable(peer, taskId);
+    if (key === undefined) return undefined;
+    return this.#started?.runtime.read(key, (state) => ({ status: state.status, busy: !isIdle(state) }));
+  }
+
+  /** Returns the owner of a task that a peer works on, for older message forms that do not name it (REF-10). */
   async ownership(
     peer: string,
     taskId: string,
@@ -279,25 +300,28 @@ export class Federation {
     }));
   }
 
-  /** Decisions I. Only now: when the registry is read, not everything else that has names is open yet. */
+  /**
+   * A name belongs to one carrier (decision I1). Checked at start, because other carriers may open after the registry
+   * is read.
+   */
   #reportNamesTaken(): void {
     const { isNameTaken, report } = this.#options;
     for (const { name } of this.registry.list()) {
       if (isNameTaken?.(name) !== true) continue;
-      const message = `swarm '${name}' has the name of something else here: unregister it, or rename the other`;
+      const message = `the name of swarm '${name}' is used by another carrier: unregister the swarm or rename the other`;
       report({ code: "name_taken", message, cause: undefined });
     }
   }
 
   #armSweep(wait: number): void {
     this.#cancelSweep = this.#options.clock.after(wait, () => {
-      const before = this.#options.clock.now() - this.settings.remember;
+      const before = this.#options.clock.now() - this.settings.dedupeWindow;
       const expire: ReceivedExpire = { kind: "federation.received.expire", before };
       const rows: RowWrite[] = [expire, this.#router.purge()];
       this.#store.commit({ appends: [], rows }).catch((cause: unknown) => {
         this.#options.report({
           code: "federation_sweep",
-          message: "old message ids were not removed",
+          message: "removing expired message ids failed",
           cause,
         });
       });
@@ -325,7 +349,19 @@ export class Federation {
       if (unlessSame && existsSync(registryFile) && readFileSync(registryFile, "utf8") === text) return;
       replaceFile(registryFile, text);
     } catch (cause) {
-      this.#options.report({ code: "registry_file", message: `${registryFile} was not written`, cause });
+      this.#options.report({ code: "registry_file", message: `writing ${registryFile} failed`, cause });
     }
   }
+}
+
+/** Reads this server's signing key, or creates it. Only the file's owner can read the file. */
+async function openSigningKey(path: string): Promise<SigningKey> {
+  try {
+    return readSigningKey(await readFile(path, "utf8"));
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
+  }
+  const pem = generateSigningKey();
+  createFile(path, pem);
+  return readSigningKey(pem);
 }

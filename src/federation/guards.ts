@@ -1,12 +1,12 @@
-/** Whom federation may call: two guards, by where a URL came from. */
+/** Two guards for outgoing calls, chosen by the origin of the URL. */
 import { createGuard, type Guard, hostOf, namesThisMachine, portOf } from "../net/index.js";
 
 export interface FederationGuards {
-  /** For URLs that agents and strangers bring: nothing but what the operator allowed. */
-  readonly foreign: Guard;
+  /** For URLs from agents and remote servers: allows only what the operator allowed. */
+  readonly untrusted: Guard;
   /**
-   * For the URLs of registered swarms. An admin named them, so this machine may be meant, if it was named: a name that
-   * turns out to lead here (DNS rebinding) leads nowhere, unless the operator allowed it.
+   * For URLs of registered swarms. An admin entered them, so a URL that names this machine is allowed. A public name
+   * that resolves to this machine (DNS rebinding) is not, unless the operator allowed it.
    */
   readonly registered: Guard;
 }
@@ -16,7 +16,7 @@ export function federationGuards(allow: readonly string[]): FederationGuards {
   const local = createGuard({ allow: ["loopback", ...allow] });
   const fitting = (host: string): Guard => (namesThisMachine(host) ? local : strict);
   return {
-    foreign: {
+    untrusted: {
       checkUrl: (text) => strict.checkUrl(text) ?? checkLocalName(strict, text),
       checkAddress: strict.checkAddress,
     },
@@ -30,7 +30,7 @@ export function federationGuards(allow: readonly string[]): FederationGuards {
   };
 }
 
-/** `localhost` needs no resolving to be judged; other names are judged when they are connected to. */
+/** Checks `localhost` without resolving it; other names are checked when connecting. */
 function checkLocalName(guard: Guard, text: string | URL): ReturnType<Guard["checkUrl"]> {
   const url = parse(text);
   if (url === undefined || !namesThisMachine(hostOf(url))) return undefined;

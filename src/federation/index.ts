@@ -1,10 +1,8 @@
-/** Federation: see README.md for what it promises. */
-export { FederationError, type FederationErrorCode } from "./errors.js";
+/** Federation with other MAIL swarms: see README.md. */
 export {
   CAPABILITIES,
   Federation,
   type FederationOptions,
-  type FederationProblem,
 } from "./federation.js";
 export type { Receipt } from "./inbound/inbound.js";
 export {
@@ -12,10 +10,21 @@ export {
   type FederationRowWrite,
   type FederationStore,
   federationStoreOf,
+  type Link,
+  type LinkPut,
   type Proposal,
+  type ProposalPut,
+  type ProposalRemove,
+  type Received,
+  type ReceivedExpire,
+  type ReceivedPut,
+  type SwarmPut,
+  type SwarmRemove,
 } from "./ports.js";
-export type { SwarmEntry } from "./registry/entry.js";
+export type { KnownSwarm } from "./registry/entry.js";
+export { readRegistryFile } from "./registry/file.js";
 export type { HealthResult } from "./registry/health.js";
 export type { SwarmRegistration } from "./registry/registry.js";
 export type { TokenState } from "./registry/token.js";
-export { DEFAULT_FEDERATION_SETTINGS, type FederationSettings } from "./settings.js";
+export { defaultReference, variableIn } from "./registry/token.js";
+export { type FederationSettings, federationSettings } from "./settings.js";

@@ -1,8 +1,9 @@
-/** What federation keeps beside the journals. The store implements it. */
-import type { JournalKey, RowWrite, Store } from "../engine/ports.js";
-import type { OutboxReads } from "../outbox/ports.js";
+/** Federation's tables, which the store implements. */
+import type { Store } from "../engine/index.js";
+import type { JournalKey, RowWrite } from "../journal/index.js";
+import type { OutboxReads } from "../outbox/index.js";
 
-/** A swarm of the registry. The text is the entry as JSON; it never holds a credential (decisions C7). */
+/** A registered swarm: the entry as JSON, without credentials (decision C7). */
 export interface SwarmPut extends RowWrite {
   readonly kind: "federation.swarm.put";
   readonly name: string;
@@ -14,20 +15,20 @@ export interface SwarmRemove extends RowWrite {
   readonly name: string;
 }
 
-/** A swarm that discovery found. It is nothing but a suggestion until an admin accepts it. */
+/** A swarm found by discovery. It has no effect until an admin accepts it. */
 export interface Proposal {
   readonly name: string;
   readonly baseUrl: string;
-  /** Who said so. */
+  /** URL of the server that listed it. */
   readonly source: string;
   readonly proposedAt: number;
 }
 
-/** The first proposal of a name stays: a later one cannot replace what an admin may be looking at. */
+/** The first proposal of a name stays, so that a later one cannot replace what an admin is reviewing. */
 export interface ProposalPut extends RowWrite {
   readonly kind: "federation.proposal.put";
   readonly proposal: Proposal;
-  /** Proposals in all; further ones are dropped. */
+  /** Limit for all proposals; further ones are dropped. */
   readonly most: number;
 }
 
@@ -36,17 +37,17 @@ export interface ProposalRemove extends RowWrite {
   readonly name: string;
 }
 
-/** A message that was taken over: decisions A4, by authenticated peer and message id. */
+/** An accepted message, keyed by authenticated peer and message id (decision A4). */
 export interface Received {
   readonly peer: string;
   readonly messageId: string;
   readonly taskId: string;
-  /** The instance that got it, as it was answered. */
+  /** The instance that received it, as in the receipt. */
   readonly runner: string;
   readonly at: number;
 }
 
-/** Refused when the message was received before. */
+/** Fails the commit if the message was already received. */
 export interface ReceivedPut extends RowWrite {
   readonly kind: "federation.received.put";
   readonly received: Received;
@@ -57,13 +58,13 @@ export interface ReceivedExpire extends RowWrite {
   readonly before: number;
 }
 
-/** A peer and we work on a task: it asked us, or one of our agents wrote to it. */
+/** A peer and this server work on the same task: the peer asked us, or a local agent wrote to the peer. */
 export interface Link {
   readonly peer: string;
   readonly key: JournalKey;
 }
 
-/** Goes with the task: when that is removed, so is this. */
+/** Removed together with the task. */
 export interface LinkPut extends RowWrite {
   readonly kind: "federation.link.put";
   readonly taskId: string;
@@ -80,24 +81,27 @@ export type FederationRowWrite =
   | LinkPut;
 
 export interface FederationReads {
-  /** Every kept entry, as text. */
+  /** All persistent entries, as JSON. */
   swarms(): Promise<readonly { readonly name: string; readonly entry: string }[]>;
   proposals(): Promise<readonly Proposal[]>;
   received(peer: string, messageId: string): Promise<Received | undefined>;
-  /** Everything that links a peer with a task of this id. */
+  /** Links between peers and tasks with this id. */
   links(taskId: string): Promise<readonly Link[]>;
 }
 
-/** A store with the tables of this room and of the outbox. */
+/** A store with the tables of federation and of the outbox. */
 export interface FederationStore extends Store {
   readonly federation: FederationReads;
   readonly outbox: OutboxReads;
 }
 
-/** @throws Error when the store has no tables for this room */
+/**
+ *
+ * @throws Error when the store lacks the tables
+ */
 export function federationStoreOf(store: Store): FederationStore {
   if (isFederationStore(store)) return store;
-  throw new Error("the store keeps nothing for federation: it needs 'federation' and 'outbox'");
+  throw new Error("the store does not support federation: it needs 'federation' and 'outbox'");
 }
 
 function isFederationStore(store: Store): store is FederationStore {

@@ -1,4 +1,4 @@
-/** The OpenAPI document as one page that loads nothing: no script, no font, no foreign host. */
+/** The OpenAPI document as one page that loads nothing: no scripts, fonts or foreign hosts. */
 import { hash } from "node:crypto";
 import type { OpenApiDocument, Operation } from "./openapi.js";
 

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemClock } from "../library/clock.js";
+import { MailroomError, systemClock } from "../base/index.js";
 import { type FullStore, openStore } from "../store/index.js";
-import { HttpError } from "./errors.js";
 import { Idempotency, type IdempotencyParts, type OnceRequest } from "./idempotency.js";
 
 let store: FullStore;
@@ -30,15 +29,15 @@ function counting() {
     keys.once(request(content), async (remember) => {
       writes++;
       await held;
-      if (failing) throw new HttpError("overloaded", "no");
+      if (failing) throw new MailroomError("overloaded", "no");
       await store.commit({ appends: [], rows: remember({ kind: "answer", status: 200, body: "done" }) });
       return "done";
     });
   return { once, release: () => release(), writes: () => writes };
 }
 
-describe("a write that is asked for twice", () => {
-  it("is joined while it is under way, and recalled later", async () => {
+describe("a write with an idempotency key", () => {
+  it("is joined while it runs, and replayed later", async () => {
     const { once, release, writes } = counting();
     const [first, second] = [once({ a: 1, b: 2 }), once({ b: 2, a: 1 })];
     await expect(once({ a: 2 })).rejects.toMatchObject({ code: "idempotency_key_reused" });
@@ -50,7 +49,7 @@ describe("a write that is asked for twice", () => {
     expect(writes()).toBe(1);
   });
 
-  it("fails for both when it fails, and can be tried again", async () => {
+  it("fails for both callers when it fails, and can be retried", async () => {
     const { once, release, writes } = counting();
     const both = [once("x", true), once("x", true)];
     release();

@@ -1,100 +1,79 @@
 /**
- * Decisions D4: a write that is asked for twice under one key happens once. The key is committed together with the
- * write, so that also after a crash either both are there or neither.
+ * A write that is requested twice under one key happens once (decision D4). The key is committed together with the
+ * write, so after a crash either both exist or neither.
  */
-import { type Clock, RowConflictError, type RowWrite, type Store } from "../engine/ports.js";
-import { isForLater, RuntimeError } from "../engine/runtime/index.js";
-import { hashOf } from "../swarm/hash.js";
-import { HttpError } from "./errors.js";
-import type { HttpState, IdempotencyExpire, IdempotencyPut, KeyScope, WriteReference } from "./state.js";
 
-/** Milliseconds that a key is remembered. */
+import { type Clock, isPublicError, isRetryable, MailroomError, Once } from "../base/index.js";
+import { digest } from "../base/node.js";
+import type { Store } from "../engine/index.js";
+import { RowConflictError, type RowWrite } from "../journal/index.js";
+import type {
+  HttpStore,
+  IdempotencyExpire,
+  IdempotencyPut,
+  KeyScope,
+  WriteReference,
+} from "../store/index.js";
+
+/** Lifetime of a key in milliseconds. */
 export const KEY_LIFE = 24 * 60 * 60 * 1000;
 const SWEEP_INTERVAL = 10 * 60 * 1000;
 
-/** Makes the row that remembers the write under its key; without a key there is nothing to remember. */
+/** Returns the row that stores the write under its key; none without a key. */
 export type Remember = (reference: WriteReference) => readonly RowWrite[];
 
 export interface OnceRequest {
   readonly scope: KeyScope;
-  /** Everything that makes the request what it is. */
+  /** Everything that identifies the request. */
   readonly content: unknown;
 }
 
-interface UnderWay<T> {
-  readonly hash: string;
-  readonly result: Promise<T>;
-}
-
 export interface IdempotencyParts {
-  readonly state: HttpState;
+  readonly state: HttpStore;
   readonly store: Store;
   readonly clock: Clock;
 }
 
 export class Idempotency<T> {
   readonly #parts: IdempotencyParts;
-  readonly #recall: (reference: WriteReference) => Promise<T>;
-  readonly #underWay = new Map<string, UnderWay<T>>();
+  readonly #once: Once<WriteReference, T>;
 
-  /** `recall` makes the result again from the reference that was kept. */
+  /** `recall` recreates the result from the stored reference. */
   constructor(parts: IdempotencyParts, recall: (reference: WriteReference) => Promise<T>) {
     this.#parts = parts;
-    this.#recall = recall;
+    this.#once = new Once({ recall, isConflict: mayBeSecond });
   }
 
   /**
-   * Does a write once. A second call while the first is under way gets the result of the first.
-   * @throws HttpError `idempotency_key_reused` when the key was used for something else
+   * Performs a write once. A second call while the first runs gets the first's result.
+   * @throws MailroomError `idempotency_key_reused` when the key was used for another request
    */
   async once(
     request: OnceRequest | undefined,
     write: (remember: Remember) => Promise<T>,
   ): Promise<{ readonly result: T; readonly replayed: boolean }> {
     if (request === undefined) return { result: await write(() => []), replayed: false };
-    const { scope } = request;
-    const digest = hashOf(request.content);
-    const name = JSON.stringify([scope.role, scope.id, scope.route, scope.key]);
-    const underWay = this.#underWay.get(name);
-    if (underWay !== undefined) {
-      if (underWay.hash !== digest) throw reused();
-      return { result: await underWay.result, replayed: true };
-    }
-    let replayed = true;
-    const work = async (): Promise<T> => {
-      const before = await this.#kept(scope, digest);
-      if (before !== undefined) return before;
-      try {
-        const written = await write((reference) => [this.#row(scope, digest, reference)]);
-        replayed = false;
-        return written;
-      } catch (error) {
-        if (!mayBeSecond(error)) throw error;
-        const first = await this.#kept(scope, digest);
-        if (first === undefined) throw error;
-        return first;
-      }
-    };
-    const result = work().finally(() => this.#underWay.delete(name));
-    this.#underWay.set(name, { hash: digest, result });
-    return { result: await result, replayed };
-  }
-
-  /** What was written under the key before. */
-  async #kept(scope: KeyScope, digest: string): Promise<T | undefined> {
+    const { scope, content } = request;
     const { state, clock } = this.#parts;
-    const kept = await state.keptWrite(scope, clock.now() - KEY_LIFE);
-    if (kept === undefined) return undefined;
-    if (kept.hash !== digest) throw reused();
-    return this.#recall(kept.reference);
+    const hash = digest(content);
+    return this.#once.run({
+      key: JSON.stringify([scope.role, scope.id, scope.route, scope.key]),
+      digest: hash,
+      reused,
+      find: async () => {
+        const kept = await state.storedWrite(scope, clock.now() - KEY_LIFE);
+        return kept && { digest: kept.hash, reference: kept.reference };
+      },
+      write: () => write((reference) => [this.#row(scope, hash, reference)]),
+    });
   }
 
-  #row(scope: KeyScope, digest: string, reference: WriteReference): IdempotencyPut {
+  #row(scope: KeyScope, hash: string, reference: WriteReference): IdempotencyPut {
     const createdAt = this.#parts.clock.now();
     return {
       kind: "http.idempotency.put",
       scope,
-      write: { hash: digest, reference },
+      write: { hash, reference },
       createdAt,
       expires: createdAt - KEY_LIFE,
     };
@@ -102,14 +81,14 @@ export class Idempotency<T> {
 }
 
 /**
- * Another door may have done the same under the same key in between: then the store refuses the key, or the engine what
- * the first one has changed already. Either is told when that is durable, so the key can be found.
+ * Another listener may have written under the same key in the meantime: then the store rejects the key, or the engine
+ * rejects the command. Both happen after that write is durable, so the key can be found.
  */
 function mayBeSecond(error: unknown): boolean {
-  return error instanceof RowConflictError || (error instanceof RuntimeError && !isForLater(error));
+  return error instanceof RowConflictError || (isPublicError(error) && !isRetryable(error));
 }
 
-/** Forgets old keys now and then. The returned function stops it. */
+/** Removes expired keys periodically. Returns a function that stops it. */
 export function sweepKeys(
   { store, clock }: IdempotencyParts,
   onTrouble: (error: unknown) => void,
@@ -126,11 +105,11 @@ export function sweepKeys(
   return () => cancel();
 }
 
-/** @throws HttpError `bad_request` */
+/** @throws MailroomError `bad_request` */
 export function readIdempotencyKey(header: string | readonly string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (typeof header !== "string" || !/^[\x21-\x7e]{1,255}$/.test(header)) {
-    throw new HttpError(
+    throw new MailroomError(
       "bad_request",
       "Idempotency-Key must be 1 to 255 printable ASCII characters without spaces",
       {
@@ -141,9 +120,9 @@ export function readIdempotencyKey(header: string | readonly string[] | undefine
   return header;
 }
 
-function reused(): HttpError {
-  return new HttpError(
+function reused(): MailroomError {
+  return new MailroomError(
     "idempotency_key_reused",
-    "this Idempotency-Key was used with another request: take a new key for a new request",
+    "this Idempotency-Key was used with another request: use a new key for a new request",
   );
 }

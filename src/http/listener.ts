@@ -1,23 +1,25 @@
-/** The socket: plain HTTP/1.1, or TLS with HTTP/2 and HTTP/1.1 on the same port (decisions D10). */
+/** The socket: plain HTTP/1.1, or TLS with HTTP/2 and HTTP/1.1 on the same port (decision D10). */
 import { readFileSync } from "node:fs";
 import { createServer as createPlainServer, type RequestListener, type Server } from "node:http";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import type { TlsFiles } from "./options.js";
+import { limitPipelining } from "./pipelining.js";
 
 export interface Listener {
   readonly server: Server;
-  /** Takes a renewed certificate into use; connections that are open keep the old one. */
+  /** Uses a renewed certificate; open connections keep the old one. */
   reloadTls(): void;
-  /** Ends connections on which nothing is under way. */
+  /** Closes idle connections. */
   closeIdle(): void;
   closeAll(): void;
 }
 
-/** Longer than the idle time of common proxies, so that it is never they who find the connection closed. */
+/** Longer than the idle timeout of common proxies, so that the proxy closes idle connections first. */
 const KEEP_ALIVE = 72_000;
 
 export function createListener(handler: RequestListener, tls: TlsFiles | undefined): Listener {
-  return tls === undefined ? plain(handler) : secure(handler, tls);
+  const limited = limitPipelining(handler);
+  return tls === undefined ? plain(limited) : secure(limited, tls);
 }
 
 function plain(handler: RequestListener): Listener {
@@ -46,7 +48,7 @@ function secure(handler: RequestListener, files: TlsFiles): Listener {
     socket.once("close", () => sockets.delete(socket));
   });
   if (!servesLikeHttp1(server))
-    throw new Error("the HTTP/2 server of this Node lacks a method of the HTTP/1.1 one");
+    throw new Error("the HTTP/2 server of this version of Node lacks a method of the HTTP/1.1 server");
   return {
     server,
     reloadTls: () => server.setSecureContext(read()),
@@ -59,7 +61,7 @@ function secure(handler: RequestListener, files: TlsFiles): Listener {
   };
 }
 
-/** Fastify's types know one kind of server at a time; what it calls on a server both kinds have. */
+/** Fastify's types allow one kind of server; both have the methods that it calls. */
 function servesLikeHttp1(server: Http2SecureServer | Server): server is Server {
   return (["listen", "close", "address", "on", "once", "setTimeout"] as const).every(
     (name) => typeof server[name] === "function",

@@ -1,14 +1,12 @@
 /** The routes as an OpenAPI 3.1 document. */
 import { z } from "zod";
-import { PROTOCOL_VERSION } from "../mail/message.js";
-import { isRecord } from "../mail/record.js";
-import { ERRORS, type ErrorCode, type ErrorRow } from "./errors.js";
-import { type AnswerDescription, type DescribedRoute, takesBody } from "./route.js";
-import { ErrorBody } from "./schemas/common.js";
+import { describeError, isRecord, type PublicErrorCode } from "../base/index.js";
+import { type DescribedRoute, ErrorBody, type ResponseDescription, takesBody } from "../extension/index.js";
+import { PROTOCOL_VERSION } from "../mail/index.js";
 import { type JsonSchema, jsonSchemaOf } from "./validation.js";
 
 export interface OpenApiOptions {
-  /** Of Mailroom; `info.version` is the protocol's (decisions D9). */
+  /** Mailroom's version; `info.version` is the protocol's (decision D9). */
   readonly version: string;
   readonly url?: string;
 }
@@ -59,13 +57,13 @@ export interface OpenApiDocument {
 }
 
 const TAGS = [
-  { name: "messages", description: "Put something to the swarm." },
-  { name: "tasks", description: "What became of it." },
-  { name: "swarms", description: "This swarm and others." },
-  { name: "server", description: "The server about itself." },
-  { name: "administration", description: "For admins and their tools." },
-  { name: "agents", description: "Protocols of other agents and their tools." },
-  { name: "mesh", description: "The operator's side of the mesh." },
+  { name: "messages", description: "Send messages to the swarm." },
+  { name: "tasks", description: "Read and control tasks." },
+  { name: "swarms", description: "This swarm and other swarms." },
+  { name: "server", description: "Information about the server." },
+  { name: "administration", description: "Administration." },
+  { name: "agents", description: "Protocols for other agents and tools." },
+  { name: "mesh", description: "Administration of the mesh." },
 ] as const;
 
 export function openApiDocument(routes: readonly DescribedRoute[], options: OpenApiOptions): OpenApiDocument {
@@ -81,8 +79,7 @@ export function openApiDocument(routes: readonly DescribedRoute[], options: Open
     info: {
       title: "Mailroom",
       version: PROTOCOL_VERSION,
-      description:
-        "A MAIL (Multi-Agent Interface Layer) server. What its configuration does not turn on is not listed.",
+      description: "A MAIL (Multi-Agent Interface Layer) server. Disabled features are not listed.",
       "x-mailroom-version": options.version,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
@@ -129,20 +126,20 @@ function operationOf(route: DescribedRoute, components: Components): Operation {
   };
 }
 
-/** The door drops nulls before it checks; others do not. */
-function bodyOf({ body, bodyReader = "door" }: DescribedRoute, components: Components): JsonSchema {
-  return bodyReader === "door" ? components.request(body) : components.input(body);
+/** The listener drops nulls before validation; other body readers do not. */
+function bodyOf({ body, bodyReader = "listener" }: DescribedRoute, components: Components): JsonSchema {
+  return bodyReader === "listener" ? components.request(body) : components.input(body);
 }
 
 function securityOf({ access, proof }: DescribedRoute): Operation["security"] {
-  const shown = proof && { [proof.scheme]: [] };
+  const presented = proof && { [proof.scheme]: [] };
   switch (access.kind) {
     case "public":
-      return shown === undefined ? [] : [shown];
+      return presented === undefined ? [] : [presented];
     case "optional":
-      return [{ ...shown }, { bearer: [], ...shown }];
+      return [{ ...presented }, { bearer: [], ...presented }];
     case "roles":
-      return [{ bearer: [], ...shown }];
+      return [{ bearer: [], ...presented }];
     default:
       return access satisfies never;
   }
@@ -161,7 +158,8 @@ const IDEMPOTENCY_KEY: Parameter = {
   name: "Idempotency-Key",
   in: "header",
   required: false,
-  description: "The same key with the same request does it once and gives the same answer, for 24 hours.",
+  description:
+    "Repeating a request with the same key has no second effect and returns the same response, for 24 hours.",
   schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x21-\\x7e]+$" },
 };
 
@@ -186,15 +184,15 @@ function responsesOf(route: DescribedRoute, components: Components): Record<stri
   for (const [status, answer] of Object.entries(route.answers)) {
     responses[status] = responseOf(answer, components);
   }
-  const byStatus = new Map<number, ErrorCode[]>();
+  const byStatus = new Map<number, PublicErrorCode[]>();
   for (const code of errorsOf(route)) {
-    const { status } = ERRORS[code];
+    const { status } = describeError(code);
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
   const schema = components.answer(ErrorBody);
   for (const [status, codes] of [...byStatus].sort(([a], [b]) => a - b)) {
     const refusal = {
-      description: codes.map((code) => `\`${code}\`: ${rowOf(code).meaning}`).join("\n\n"),
+      description: codes.map((code) => `\`${code}\`: ${describeError(code).meaning}`).join("\n\n"),
       content: { "application/json": { schema } },
     };
     responses[String(status)] = either(responses[String(status)], refusal);
@@ -202,7 +200,7 @@ function responsesOf(route: DescribedRoute, components: Components): Record<stri
   return responses;
 }
 
-/** Whoever handles a route of its own refuses with the same statuses as the door, in its own form. */
+/** A route with its own handler uses the same statuses for its own responses: describe both. */
 function either(own: OpenApiResponse | undefined, refusal: OpenApiResponse): OpenApiResponse {
   if (own === undefined) return refusal;
   const forms = [own, refusal].flatMap(({ content }) => content?.["application/json"]?.schema ?? []);
@@ -212,12 +210,8 @@ function either(own: OpenApiResponse | undefined, refusal: OpenApiResponse): Ope
   };
 }
 
-function rowOf(code: ErrorCode): ErrorRow {
-  return ERRORS[code];
-}
-
 function responseOf(
-  { description, schema, contentType }: AnswerDescription,
+  { description, schema, contentType }: ResponseDescription,
   components: Components,
 ): OpenApiResponse {
   const json = schema === undefined ? {} : { "application/json": { schema: components.answer(schema) } };
@@ -226,10 +220,10 @@ function responseOf(
   return { description, ...(Object.keys(content).length > 0 && { content }) };
 }
 
-/** What every route of this kind can answer, and what this one can. */
-function errorsOf(route: DescribedRoute): Set<ErrorCode> {
-  const { bodyReader = "door" } = route;
-  const codes = new Set<ErrorCode>(["bad_request", ...(route.errors ?? [])]);
+/** The errors of every route of this kind, and of this route. */
+function errorsOf(route: DescribedRoute): Set<PublicErrorCode> {
+  const { bodyReader = "listener" } = route;
+  const codes = new Set<PublicErrorCode>(["bad_request", ...(route.errors ?? [])]);
   if (route.access.kind === "roles") {
     codes.add("unauthenticated").add(route.access.wrongRole).add("too_many_failures").add("auth_unavailable");
   }
@@ -246,7 +240,7 @@ function errorsOf(route: DescribedRoute): Set<ErrorCode> {
   return codes;
 }
 
-/** Schemas that have a name stand once under `components` and are referred to. */
+/** Named schemas are listed once under `components` and referenced. */
 class Components {
   readonly #schemas = new Map<string, JsonSchema>();
   readonly #answers = new Map<z.ZodType, JsonSchema>();
@@ -262,7 +256,7 @@ class Components {
     return made;
   }
 
-  /** Fields that may be left out may also be null: that is how the reference's client leaves them out. */
+  /** Optional fields may also be null, because the reference's client sends null for unset fields. */
   request(schema: z.ZodType): JsonSchema {
     return this.#take(jsonSchemaOf(schema), nullable);
   }
@@ -288,7 +282,7 @@ function toRecord(value: unknown): Record<string, unknown> {
   return isRecord(value) ? value : {};
 }
 
-/** References within a schema of its own become references within the document. */
+/** Turns references within a schema into references within the document. */
 function referring(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(referring);
   if (!isRecord(value)) return value;

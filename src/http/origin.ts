@@ -1,8 +1,8 @@
 /**
- * Decisions D6: a server in development mode believes everybody on this machine. A page in a browser is not somebody
- * on this machine, even when its request comes from there, so foreign names and origins are turned away.
+ * A server in development mode accepts every caller on this machine (decision D6). A page in a browser is not such a
+ * caller, even though its request comes from this machine, so foreign hosts and origins are rejected.
  */
-import { HttpError } from "./errors.js";
+import { isLoopbackHost, MailroomError } from "../base/index.js";
 import type { CorsOptions } from "./options.js";
 
 export interface OriginHeaders {
@@ -11,31 +11,28 @@ export interface OriginHeaders {
   readonly origin?: string | undefined;
 }
 
-/** @throws HttpError `foreign_origin` */
+/** @throws MailroomError `foreign_origin` */
 export function checkDevelopmentOrigin(headers: OriginHeaders, cors: CorsOptions | undefined): void {
   const authority = headers[":authority"];
   const host = headers.host ?? (typeof authority === "string" ? authority : undefined);
-  // A name that somebody else controls may point to this machine (DNS rebinding).
-  if (host !== undefined && !isLoopback(hostOf(`http://${host}`))) {
-    throw new HttpError("foreign_origin", "in development mode this server is reached as localhost only");
+  // A foreign name may resolve to this machine (DNS rebinding).
+  if (host !== undefined && !isLoopbackHost(hostOf(`http://${host}`))) {
+    throw new MailroomError(
+      "foreign_origin",
+      "in development mode this server accepts only the host localhost",
+    );
   }
   const { origin } = headers;
   if (origin === undefined || cors?.origins.includes(origin) === true) return;
-  if (!isLoopback(hostOf(origin))) {
-    throw new HttpError("foreign_origin", "in development mode pages of other origins are turned away");
+  if (!isLoopbackHost(hostOf(origin))) {
+    throw new MailroomError(
+      "foreign_origin",
+      "in development mode requests from pages of other origins are rejected",
+    );
   }
 }
 
-function hostOf(url: string): string | undefined {
-  return URL.canParse(url) ? new URL(url).hostname : undefined;
-}
-
-export function isLoopback(host: string | undefined): boolean {
-  if (host === undefined) return false;
-  return (
-    host === "localhost" ||
-    host.endsWith(".localhost") ||
-    host === "[::1]" ||
-    /^127(\.\d{1,3}){3}$/.test(host)
-  );
+/** Returns an empty string for an invalid URL. */
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).hostname : "";
 }

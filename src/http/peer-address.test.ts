@@ -1,10 +1,10 @@
 import { fastify } from "fastify";
 import { describe, expect, it } from "vitest";
-import type { ServerOptions } from "./options.js";
+import type { ListenerOptions } from "./options.js";
 import { peerAddress } from "./peer-address.js";
 
-/** Of a number of proxies the framework is not told as such. */
-type Trust = Exclude<ServerOptions["trustProxy"], number | undefined>;
+/** The framework cannot be configured with a number of proxies directly. */
+type Trust = Exclude<ListenerOptions["trustProxy"], number | undefined>;
 
 const TRUSTS: readonly Trust[] = [
   false,
@@ -23,7 +23,7 @@ const FORWARDED = [
   "",
 ];
 
-/** Both questions are put to the same request, on a real socket. */
+/** Compares both results for the same request, on a real socket. */
 async function ask(trustProxy: Trust, forwarded: string | undefined) {
   const trusted = typeof trustProxy === "object" ? [...trustProxy] : trustProxy;
   const app = fastify({ trustProxy: trusted });
@@ -38,16 +38,16 @@ async function ask(trustProxy: Trust, forwarded: string | undefined) {
   }
 }
 
-describe("the address of an upgrade", () => {
+describe("the client address of an upgrade", () => {
   it.each(TRUSTS.flatMap((trust) => FORWARDED.map((forwarded) => ({ trust, forwarded }))))(
-    "is that of a request: $trust, $forwarded",
+    "equals that of a request: $trust, $forwarded",
     async ({ trust, forwarded }) => {
       const { theirs, ours } = await ask(trust, forwarded);
       expect(ours).toBe(theirs);
     },
   );
 
-  it("follows as many proxies as were counted", async () => {
+  it("follows the configured number of proxies", async () => {
     expect((await ask(false, "198.51.100.1, 203.0.113.9")).ours).toBe("127.0.0.1");
     const counted = peerAddress(1);
     const request = {

@@ -1,24 +1,24 @@
-/** Whose address a request counts for, where the framework has not worked it out: upgrades to WebSocket pass it by. */
+/** Determines the client address of WebSocket upgrades, which bypass the framework's own logic. */
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIPv6 } from "node:net";
-import type { ServerOptions } from "./options.js";
+import type { ListenerOptions } from "./options.js";
 
-type TrustProxy = ServerOptions["trustProxy"];
+type TrustProxy = ListenerOptions["trustProxy"];
 
-/** The part of a request that is looked at. */
+/** The part of a request that is needed. */
 interface Asking {
   readonly socket: Pick<IncomingMessage["socket"], "remoteAddress">;
   readonly headers: IncomingMessage["headers"];
 }
 
-/** The names that the framework knows for ranges of addresses. */
+/** The framework's names for address ranges. */
 const RANGES: Readonly<Record<string, readonly string[]>> = {
   loopback: ["127.0.0.1/8", "::1/128"],
   linklocal: ["169.254.0.0/16", "fe80::/10"],
   uniquelocal: ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"],
 };
 
-/** Follows `X-Forwarded-For` back from the socket, as far as those who say so are believed: as `request.ip` does. */
+/** Follows `X-Forwarded-For` from the socket through trusted proxies, like `request.ip`. */
 export function peerAddress(trustProxy: TrustProxy): (request: Asking) => string {
   const isTrusted = trustOf(trustProxy);
   return ({ socket, headers }) => {

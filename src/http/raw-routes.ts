@@ -1,40 +1,22 @@
 /**
- * Routes of other rooms that read the bytes of a request themselves: a signature over a body holds for its bytes, not
- * for what a parser makes of them. They share the door's authentication, limits and headers.
+ * Serves routes that read the bytes of a request themselves: a signature over a body holds for its bytes. They share the
+ * listener's authentication, limits and headers.
  */
+
 import type { FastifyInstance } from "fastify";
-import type { Callers } from "./callers.js";
-import { HttpError } from "./errors.js";
-import type { DescribedRoute } from "./route.js";
-
-export interface RawRequest {
-  readonly method: string;
-  /** Without the query. */
-  readonly path: string;
-  readonly query: URLSearchParams;
-  /** Lower-case names. */
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  readonly body: Uint8Array;
-  readonly address: string;
-}
-
-export interface RawResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-export interface RawRoute extends Omit<DescribedRoute, "bodyReader"> {
-  readonly method: "GET" | "POST";
-  /** `undefined` when there is nothing at this path after all. */
-  handle(request: RawRequest): Promise<RawResponse | undefined>;
-}
+import { MailroomError } from "../base/index.js";
+import type { DescribedRoute, RawRoute } from "../extension/index.js";
+import type { RequestAuthenticator } from "./authentication.js";
 
 export function describeRawRoutes(routes: readonly RawRoute[]): DescribedRoute[] {
   return routes.map((route) => ({ ...route, bodyReader: "bytes" }));
 }
 
-export function installRawRoutes(app: FastifyInstance, callers: Callers, routes: readonly RawRoute[]): void {
+export function installRawRoutes(
+  app: FastifyInstance,
+  callers: RequestAuthenticator,
+  routes: readonly RawRoute[],
+): void {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", { parseAs: "buffer" }, async (_request: unknown, body: Buffer) => body);
@@ -60,7 +42,7 @@ export function installRawRoutes(app: FastifyInstance, callers: Callers, routes:
             body: request.body instanceof Uint8Array ? request.body : new Uint8Array(),
             address: request.ip,
           });
-          if (response === undefined) throw new HttpError("not_found", "Not Found");
+          if (response === undefined) throw new MailroomError("not_found", "Not Found");
           return reply.code(response.status).headers(response.headers).send(response.body);
         },
       });

@@ -1,10 +1,10 @@
 import { createParser } from "eventsource-parser";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatSse } from "./sse.js";
+import { formatEvent } from "../extension/index.js";
 
-describe("an event on the wire", () => {
-  it("is read back as it was by a parser of the standard's", () => {
+describe("a server-sent event", () => {
+  it("is parsed back unchanged by a standard parser", () => {
     fc.assert(
       fc.property(
         fc.jsonValue(),
@@ -13,15 +13,15 @@ describe("an event on the wire", () => {
           const read: unknown[] = [];
           const parser = createParser({ onEvent: (event) => read.push(event) });
           const id = number === undefined ? {} : { id: `${number}.2` };
-          parser.feed(formatSse({ event: "new_message", data, ...id }));
+          parser.feed(formatEvent({ event: "new_message", data, ...id }));
           expect(read).toEqual([{ event: "new_message", data: JSON.stringify(data), id: id.id }]);
         },
       ),
     );
   });
 
-  it("has lines that end with CRLF, whatever the data", () => {
-    const text = formatSse({ event: "token", data: { delta: "a\nb\r\nc\u2028" } });
+  it("has CRLF line endings, whatever the data", () => {
+    const text = formatEvent({ event: "token", data: { delta: "a\nb\r\nc\u2028" } });
     expect(text.replaceAll("\r\n", "")).not.toMatch(/[\r\n]/);
     expect(text.endsWith("\r\n\r\n")).toBe(true);
   });

@@ -1,13 +1,13 @@
-/** A task's events as a page or as a stream, for its owner and for admins alike. */
+/** A task's events as a page or as a stream, for its owner and for admins. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
-import type { Task } from "../library/task.js";
-import type { Door } from "./door.js";
-import { type Caller, type Handled, JSON_TEXT, STREAMED } from "./route.js";
-import type { EventQuery } from "./schemas/common.js";
-import { streamTask } from "./task-stream.js";
+import type { EventQuery } from "../extension/index.js";
+import { type Caller, JSON_TEXT, type RouteResult, STREAMED } from "../extension/index.js";
+import type { Task } from "../library/index.js";
+import type { HttpContext } from "./context.js";
+import { type StreamEnd, streamTask } from "./task-stream.js";
 
-/** Characters after which a page has no further event. */
+/** Characters after which a page ends. */
 const LONGEST_PAGE = 4 * 1024 * 1024;
 
 export interface WantedEvents {
@@ -16,15 +16,18 @@ export interface WantedEvents {
   readonly request: FastifyRequest;
 }
 
-/** Only who asks for a stream gets one: it has no end of its own. */
+/** A stream needs an explicit request, because it may never end. */
 export function wantsStream({ method, headers }: Pick<FastifyRequest, "method" | "headers">): boolean {
   return method === "GET" && headers.accept?.toLowerCase().includes("text/event-stream") === true;
 }
 
-/** A page ends when it is long enough, by number or by length; whoever wants more asks for the next one. */
-export async function eventPage(door: Door, { task, query, request }: WantedEvents): Promise<Handled> {
+/** A page ends at a limit of events or of characters; clients request the next one. */
+export async function eventPage(
+  context: HttpContext,
+  { task, query, request }: WantedEvents,
+): Promise<RouteResult> {
   const after = lastSeen({ query, request });
-  const limit = Math.min(query.limit ?? door.limits.eventPage, door.limits.eventPage);
+  const limit = Math.min(query.limit ?? context.limits.eventPage, context.limits.eventPage);
   const events: string[] = [];
   let length = 0;
   let last = after ?? null;
@@ -39,35 +42,40 @@ export async function eventPage(door: Door, { task, query, request }: WantedEven
   }
   const head = JSON.stringify({ task_id: task.id, status: await task.status() });
   const tail = JSON.stringify({ next_after: last, more });
-  // Written by hand because each event is text already: to know its length.
+  // Assembled from text, because each event is already serialized to measure its length.
   const body = `${head.slice(0, -1)},"events":[${events.join(",")}],${tail.slice(1)}`;
   return { status: 200, headers: JSON_TEXT, body };
 }
 
 export async function streamEvents(
-  door: Door,
+  context: HttpContext,
   reply: FastifyReply,
   caller: Caller,
   { task, query, request }: WantedEvents,
-): Promise<Handled> {
-  const leave = door.streams.take(caller.name);
+): Promise<RouteResult> {
+  const leave = context.streams.take(caller.name);
   try {
     const stream = await streamTask({
-      ...door.streaming,
+      ...context.streaming,
       reply,
       caller,
       task,
       after: lastSeen({ query, request }),
-      end: { kind: query.until === "round" ? "round" : "never" },
+      end: endOf(query),
     });
-    if (stream.ended === "too_slow") door.metrics.droppedListener();
+    if (stream.ended === "too_slow") context.metrics.droppedListener();
     return STREAMED;
   } finally {
     leave();
   }
 }
 
-/** A browser that reconnects repeats the URL it began with, so the header comes first. */
+function endOf({ round, until }: WantedEvents["query"]): StreamEnd {
+  if (round !== undefined) return { kind: "outcome", start: { number: round } };
+  return { kind: until === "round" ? "round" : "never" };
+}
+
+/** A reconnecting browser repeats its original URL, so the header takes precedence. */
 function lastSeen({ query, request }: Pick<WantedEvents, "query" | "request">): string | undefined {
   const header = request.headers["last-event-id"];
   return typeof header === "string" && header !== "" ? header : query.after;

@@ -1,67 +1,76 @@
-/** Whole tasks in the reference's form, as JSON. */
-import type { FastifyReply } from "fastify";
-import type { JournalKey } from "../engine/ports.js";
-import { RuntimeError } from "../engine/runtime/index.js";
-import { recordOf, type TaskRecord } from "../engine/view/record.js";
-import type { Instance } from "../library/instance.js";
-import type { Task } from "../library/task.js";
-import type { Door } from "./door.js";
-import { answerPieces, type Pieces } from "./json-pieces.js";
-import type { Answer, Caller } from "./route.js";
+/** Complete tasks in the reference's form, as JSON. */
 
-/** @throws RuntimeError `unknown_task` */
+import type { FastifyReply } from "fastify";
+import { MailroomError } from "../base/index.js";
+import { recordOf, type TaskRecord } from "../engine/index.js";
+import type { Caller, RouteResponse } from "../extension/index.js";
+import type { JournalKey } from "../journal/index.js";
+import type { Instance, Task } from "../library/index.js";
+import type { HttpContext } from "./context.js";
+import { type JsonStream, sendJsonStream } from "./json-stream.js";
+
+/** @throws MailroomError `unknown_task` */
 export async function answerRecord(
-  door: Door,
+  context: HttpContext,
   reply: FastifyReply,
   caller: Caller,
   task: Task,
-): Promise<Answer> {
-  const release = await door.wholeTasks.take(caller.name);
-  const title = (await door.mailroom.store.tasks.byKey(task.key))?.title;
-  return answerPieces(door, reply, required(door, task, title), release);
+): Promise<RouteResponse> {
+  const release = await context.wholeTasks.take(caller.name);
+  const title = (await context.mailroom.store.tasks.byKey(task.key))?.title;
+  return sendJsonStream(context, reply, required(context, task, title), release);
 }
 
-/** The newest tasks by their ids. */
+/** The newest tasks, by id. */
 export async function answerNewest(
-  door: Door,
+  context: HttpContext,
   reply: FastifyReply,
   caller: Caller,
   limit: number,
-): Promise<Answer> {
-  const release = await door.wholeTasks.take(caller.name);
-  return answerPieces(door, reply, newest(door, door.mailroom.instance(caller.instance), limit), release);
+): Promise<RouteResponse> {
+  const release = await context.wholeTasks.take(caller.name);
+  return sendJsonStream(
+    context,
+    reply,
+    newest(context, context.mailroom.instance(caller.instance), limit),
+    release,
+  );
 }
 
-async function* newest(door: Door, instance: Instance, limit: number): Pieces {
+async function* newest(context: HttpContext, instance: Instance, limit: number): JsonStream {
   const { tasks } = await instance.tasks({ limit });
   let before = "{";
   for (const { task_id, title } of tasks) {
     const task = await instance.task(task_id);
-    const record = task && (await withoutEvents(door, task.key, title ?? undefined));
+    const record = task && (await withoutEvents(context, task.key, title ?? undefined));
     if (task === undefined || record === undefined) continue;
     yield `${before}${JSON.stringify(task_id)}:`;
-    yield* whole(record, task);
+    yield* jsonWithEvents(record, task);
     before = ",";
   }
   yield before === "{" ? "{}" : "}";
 }
 
-async function* required(door: Door, task: Task, title: string | undefined): Pieces {
-  const record = await withoutEvents(door, task.key, title);
-  if (record === undefined) throw new RuntimeError("unknown_task", `there is no task '${task.id}' any more`);
-  yield* whole(record, task);
+async function* required(context: HttpContext, task: Task, title: string | undefined): JsonStream {
+  const record = await withoutEvents(context, task.key, title);
+  if (record === undefined) throw new MailroomError("unknown_task", `unknown task '${task.id}'`);
+  yield* jsonWithEvents(record, task);
 }
 
-/** Read before the events: whoever sees that a task has ended sees how. */
+/** Read before the events, so that a client that sees an ended task also sees its ending. */
 function withoutEvents(
-  { mailroom }: Door,
+  { mailroom }: HttpContext,
   key: JournalKey,
   title: string | undefined,
 ): Promise<TaskRecord | undefined> {
-  return mailroom.runtime.read(key, (state) => recordOf(state, [], title));
+  return mailroom.runtime.read(key, (state) => recordOf(state, [], title, mailroom.runtime.rules.limits));
 }
 
-async function* whole(record: TaskRecord, task: Task): Pieces {
+/** A record whose `events` are read from the task while it is written. */
+export async function* jsonWithEvents(
+  record: Readonly<Record<string, unknown>> | TaskRecord,
+  task: Task,
+): JsonStream {
   let before = "{";
   for (const [name, value] of Object.entries(record)) {
     yield `${before}${JSON.stringify(name)}:`;
@@ -72,7 +81,7 @@ async function* whole(record: TaskRecord, task: Task): Pieces {
   yield "}";
 }
 
-async function* eventList(task: Task): Pieces {
+async function* eventList(task: Task): JsonStream {
   let before = "[";
   for await (const event of task.events()) {
     yield before + JSON.stringify(event);

@@ -1,26 +1,30 @@
-/** A task's journal as server-sent events: the same events as everywhere, in the order of the journal. */
+/** A task's journal as server-sent events, in journal order. */
+
 import type { FastifyReply } from "fastify";
-import type { Clock, JournalKey } from "../engine/ports.js";
+import type { Clock } from "../base/index.js";
+import { MailroomError } from "../base/index.js";
 import {
-  type DeltaNote,
+  type DeltaNotification,
   deltaChannel,
-  type Outcome,
+  endsRound,
+  eventsOf,
+  parseEventId,
   Round,
+  type RoundOutcome,
   type RoundStart,
-  RuntimeError,
-} from "../engine/runtime/index.js";
-import { endsRound, eventsOf, parseEventId } from "../engine/view/events.js";
-import type { Mailroom } from "../library/mailroom.js";
-import type { Closing } from "./closing.js";
-import type { Revocations } from "./revocations.js";
-import type { Caller } from "./route.js";
+} from "../engine/index.js";
+import type { Caller } from "../extension/index.js";
+import type { JournalKey } from "../journal/index.js";
+import type { Mailroom } from "../library/index.js";
+import type { RevocationWatcher } from "./revocations.js";
+import type { ShutdownSignal } from "./shutdown.js";
 import { type SseLimits, SseStream } from "./sse.js";
 
-/** Where a stream stops by itself. */
+/** When a stream ends by itself. */
 export type StreamEnd =
-  /** With what becomes of a message. */
+  /** With the outcome of a message. */
   | { readonly kind: "outcome"; readonly start: RoundStart }
-  /** With the first round that ends, or with the journal if the task does not run. */
+  /** With the first round that ends, or at the end of the journal if the task is not running. */
   | { readonly kind: "round" }
   | { readonly kind: "never" };
 
@@ -28,24 +32,24 @@ export interface TaskStreamOptions {
   readonly mailroom: Mailroom;
   readonly reply: FastifyReply;
   readonly task: { readonly id: string; readonly key: JournalKey };
-  /** Id of the last event that the listener has seen. */
+  /** Id of the last event that the client received. */
   readonly after: string | undefined;
   readonly end: StreamEnd;
   readonly heartbeat: number;
   readonly limits: SseLimits;
   readonly clock: Clock;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The server is closing: the listener is let go and comes back. */
-  readonly closing: Closing;
+  /** Ends the stream when the server closes; the client reconnects. */
+  readonly closing: ShutdownSignal;
   readonly caller: Caller;
-  readonly revocations: Revocations;
+  readonly revocations: RevocationWatcher;
 }
 
-/** Resolves when the stream is over. The task never notices. */
+/** Resolves when the stream has ended. The task is not affected. */
 export async function streamTask(options: TaskStreamOptions): Promise<SseStream> {
   const { mailroom, task, after, end, closing, clock } = options;
   const from = startOf(after);
-  // Read before the head is sent: what cannot be read must still be an error with a status.
+  // Read before the head is sent, so that a read error still gets its status.
   const goesOn = end.kind !== "round" || (await isRunning(mailroom, task.key));
   const stream = new SseStream(options.reply, {
     limits: options.limits,
@@ -57,10 +61,11 @@ export async function streamTask(options: TaskStreamOptions): Promise<SseStream>
     }),
     ...(options.headers !== undefined && { headers: options.headers }),
   });
-  const unsubscribe = mailroom.bus.subscribe(deltaChannel(task.key), (note) => {
+  const subscription = mailroom.bus.subscribe(deltaChannel(task.key), (note) => {
     if (isDelta(note)) {
-      const { agent, delta } = note;
-      stream.writeNow({ event: "token", data: { task_id: task.id, agent, delta } });
+      const { agent, delta, reset } = note;
+      const data = { task_id: task.id, agent, delta, ...(reset === true && { reset }) };
+      stream.writeNow({ event: "token", data });
     }
   });
   const unlisten = closing.listen(() => stream.close());
@@ -68,7 +73,7 @@ export async function streamTask(options: TaskStreamOptions): Promise<SseStream>
   try {
     if (stream.ended === undefined) await copy(options, stream, from, goesOn);
   } finally {
-    unsubscribe();
+    subscription.close();
     unlisten();
     unwatch();
     stream.close();
@@ -88,11 +93,12 @@ async function copy(
   goesOn: boolean,
 ): Promise<void> {
   const round = end.kind === "outcome" ? new Round(end.start) : undefined;
-  // The entry of the last event seen may have more of them.
-  const first = Math.max(0, from.number - 1);
+  // The entry of the last event may have further events, and a round is followed from its message on.
+  const start = end.kind === "outcome" ? Math.min(from.number, end.start.number) : from.number;
+  const first = Math.max(0, start - 1);
   const journal = mailroom.runtime.follow(task.key, { after: first, once: !goesOn, signal: stream.signal });
   for await (const { number, entry } of journal) {
-    const outcome: Outcome | undefined = round?.see(number, entry);
+    const outcome: RoundOutcome | undefined = round?.see(number, entry);
     for (const [index, event] of eventsOf(task.id, number, entry).entries()) {
       if (number < from.number || (number === from.number && index <= from.index)) continue;
       await stream.write(event);
@@ -102,11 +108,11 @@ async function copy(
   }
 }
 
-/** @throws RuntimeError `bad_input` */
+/** @throws MailroomError `bad_input` */
 export function startOf(after: string | undefined): Position {
   if (after === undefined) return { number: 0, index: Number.POSITIVE_INFINITY };
   const parsed = parseEventId(after);
-  if (parsed === undefined) throw new RuntimeError("bad_input", `'${after}' is not the id of an event`);
+  if (parsed === undefined) throw new MailroomError("bad_input", `'${after}' is not an event id`);
   return parsed;
 }
 
@@ -114,6 +120,6 @@ async function isRunning(mailroom: Mailroom, key: JournalKey): Promise<boolean> 
   return (await mailroom.runtime.summary(key))?.status === "running";
 }
 
-function isDelta(note: unknown): note is DeltaNote {
+function isDelta(note: unknown): note is DeltaNotification {
   return typeof note === "object" && note !== null && "delta" in note && "agent" in note;
 }

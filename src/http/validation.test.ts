@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { HttpError } from "./errors.js";
+import { isMailroomError, MailroomError } from "../base/index.js";
+import { MessageRequest } from "../doors/mail/schemas/message.js";
+import { PageQuery } from "../extension/schemas.js";
 import { parseJsonBody } from "./json-body.js";
-import { PageQuery } from "./schemas/common.js";
-import { MessageRequest } from "./schemas/message.js";
 import { Checker } from "./validation.js";
 
 const checker = new Checker();
@@ -14,14 +14,14 @@ function refusal(check: () => unknown): Record<string, unknown> {
   try {
     check();
   } catch (error) {
-    if (error instanceof HttpError) return { detail: error.message, ...error.details };
+    if (isMailroomError(error)) return { detail: error.message, ...error.details };
     throw error;
   }
-  throw new Error("it was accepted");
+  throw new Error("the input was accepted");
 }
 
 describe("bodies", () => {
-  it("may have null for what is not set, as the reference's client sends it", () => {
+  it("may have null for unset fields, as the reference's client sends them", () => {
     const sent = {
       body: "hi",
       subject: "New Message",
@@ -55,7 +55,7 @@ describe("bodies", () => {
       "kwargs.max_steps must be a positive integer, the text of one, or null for no limit",
     ],
     [{ kwargs: [] }, "kwargs", "kwargs must be an object"],
-  ])("%j is refused naming the field", (body, field, detail) => {
+  ])("%j is rejected with the field's name", (body, field, detail) => {
     expect(refusal(() => message(body))).toEqual({ detail, field });
   });
 
@@ -67,7 +67,7 @@ describe("bodies", () => {
 });
 
 describe("queries", () => {
-  it("have numbers as text", () => {
+  it("accept numbers as text", () => {
     expect(page({ limit: "25", status: "running" })).toEqual({ limit: 25, status: "running" });
     expect(refusal(() => page({ limit: "many" }))).toMatchObject({ field: "limit" });
     expect(refusal(() => page({ limit: ["1", "2"] }))).toMatchObject({ field: "limit" });
@@ -75,7 +75,7 @@ describe("queries", () => {
 });
 
 describe("JSON", () => {
-  it("is what JSON.parse makes of it", () => {
+  it("equals the result of JSON.parse", () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         fc.pre(!text.includes("__proto__"));
@@ -84,18 +84,18 @@ describe("JSON", () => {
     );
   });
 
-  it("that is malformed is refused with the place", () => {
+  it("that is malformed is rejected with the position", () => {
     expect(refusal(() => parseJsonBody('{\n  "a": 1,\n  b: 2\n}'))).toMatchObject({ line: 3, column: 3 });
     expect(refusal(() => parseJsonBody('{"a": '))).toMatchObject({ line: 1, column: 7 });
   });
 
-  it("never throws anything but a refusal", () => {
+  it("never throws anything but a rejection", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         try {
           parseJsonBody(text);
         } catch (error) {
-          expect(error).toBeInstanceOf(HttpError);
+          expect(error).toBeInstanceOf(MailroomError);
         }
       }),
     );

@@ -1,45 +1,48 @@
 /**
- * What comes in, checked once. The zod schemas are the one source: their JSON Schema stands in the OpenAPI document
- * and is compiled by ajv for the checking itself.
+ * Validates input once. The zod schemas are the only source: the OpenAPI document contains their JSON Schema, and ajv
+ * compiles it for validation.
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { z } from "zod";
-import { isRecord } from "../mail/record.js";
-import { HttpError } from "./errors.js";
+import { didYouMean, isRecord, MailroomError } from "../base/index.js";
+import { EXPECTS, type InputChecker, type InputPart } from "../extension/index.js";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Says in words what a value must be, where the schema alone would not make a good sentence. */
-export const EXPECTS = "x-expects";
-
-/** @throws HttpError `bad_request` naming the field */
+/** @throws MailroomError `bad_request` naming the field */
 export type Check<T> = (value: unknown) => T;
 
-export type Where = "body" | "query" | "path";
+/** One per server. Compiles a schema on first use, because most servers use few routes. */
+export class Checker implements InputChecker {
+  #body: Ajv2020 | undefined;
+  /** Queries and paths are text, so numbers are coerced. */
+  #text: Ajv2020 | undefined;
 
-/** One per server: compiles a schema when a route is first used, because most are not used by most servers. */
-export class Checker {
-  readonly #body = createAjv(false);
-  /** Queries and paths are text; a number there is the text of one. */
-  readonly #text = createAjv(true);
-
-  /** Many routes share their schemas. ajv knows what it compiled by the object it was given. */
+  /** Many routes share schemas, and ajv caches compiled schemas by object. */
   readonly #jsonSchemas = new Map<z.ZodType, JsonSchema>();
 
-  for<S extends z.ZodType>(schema: S, where: Where): Check<z.output<S>> {
-    const ajv = where === "body" ? this.#body : this.#text;
-    const jsonSchema = this.#jsonSchemas.get(schema) ?? jsonSchemaOf(schema);
-    this.#jsonSchemas.set(schema, jsonSchema);
+  for<S extends z.ZodType>(schema: S, part: InputPart): Check<z.output<S>> {
     let compiled: ValidateFunction<z.output<S>> | undefined;
     return (value) => {
-      compiled ??= ajv.compile<z.output<S>>(jsonSchema);
+      compiled ??= this.#compile(schema, part);
       const validate = compiled;
-      const given = where === "body" ? withoutNulls(value) : value;
+      const given = part === "body" ? withoutNulls(value) : value;
       if (validate(given)) return given;
-      // The last one: of a choice between several forms, it is the choice itself and not the first form.
-      throw badRequest(where, validate.errors?.at(-1));
+      // The last error: for a union it is the union's own, not that of its first member.
+      throw badRequest(part, validate.errors?.at(-1));
     };
+  }
+
+  #compile<S extends z.ZodType>(schema: S, part: InputPart): ValidateFunction<z.output<S>> {
+    const jsonSchema = this.#jsonSchemas.get(schema) ?? jsonSchemaOf(schema);
+    this.#jsonSchemas.set(schema, jsonSchema);
+    if (part === "body") {
+      this.#body ??= createAjv(false);
+      return this.#body.compile<z.output<S>>(jsonSchema);
+    }
+    this.#text ??= createAjv(true);
+    return this.#text.compile<z.output<S>>(jsonSchema);
   }
 }
 
@@ -54,7 +57,8 @@ function createAjv(coerceTypes: boolean): Ajv2020 {
     allErrors: false,
     verbose: true,
     strict: true,
-    // Ours come from zod. To check them, ajv would compile the schema of schemas at every start, which takes longer than all of ours.
+    // The schemas come from zod. To check them, ajv would compile its meta-schema at every start, which takes longer
+    // than all others.
     validateSchema: false,
     allowUnionTypes: true,
   });
@@ -63,19 +67,29 @@ function createAjv(coerceTypes: boolean): Ajv2020 {
   return ajv;
 }
 
-/** MAIL: the reference's client sends every field, unset ones as null (mail.md 10). */
+/** The reference's client sends every field, unset ones as null (REF-7). */
 function withoutNulls(value: unknown): unknown {
   if (!isRecord(value) || !Object.values(value).includes(null)) return value;
   return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== null));
 }
 
-function badRequest(where: Where, error: ErrorObject | undefined): HttpError {
-  if (error === undefined) return new HttpError("bad_request", `the ${where} is not valid`);
+function badRequest(part: InputPart, error: ErrorObject | undefined): MailroomError {
+  if (error === undefined) return new MailroomError("bad_request", `the ${part} is invalid`);
+  if (error.keyword === "additionalProperties") return unknownField(error);
   const missing = error.keyword === "required" ? String(error.params.missingProperty) : undefined;
   const path = fieldOf(error.instancePath, missing);
-  if (path === "") return new HttpError("bad_request", `the ${where} ${sentence(error)}`);
+  if (path === "") return new MailroomError("bad_request", `the ${part} ${sentence(error)}`);
   const detail = missing !== undefined ? `${path} is required` : `${path} ${sentence(error)}`;
-  return new HttpError("bad_request", detail, { details: { field: path } });
+  return new MailroomError("bad_request", detail, { details: { field: path } });
+}
+
+function unknownField({ instancePath, params, parentSchema }: ErrorObject): MailroomError {
+  const name = String(params.additionalProperty);
+  const field = fieldOf(instancePath, name);
+  const properties: unknown = parentSchema?.properties;
+  const hint = didYouMean(name, isRecord(properties) ? Object.keys(properties) : []);
+  const detail = `unknown field '${field}'${hint === undefined ? "" : `: ${hint}`}`;
+  return new MailroomError("bad_request", detail, { details: { field } });
 }
 
 /** `/kwargs/max_steps` as `kwargs.max_steps`. */
@@ -107,7 +121,7 @@ function sentence(error: ErrorObject): string {
     case "format":
       return `must be a valid ${String(params.format)}`;
     default:
-      return error.message ?? "is not valid";
+      return error.message ?? "is invalid";
   }
 }
 

@@ -1,24 +1,24 @@
 /**
- * All journals as one stream, in commit order: from the hand of the writer, or, where something is missing in between,
- * from the store. What waits to be taken fills no memory.
+ * All journals as one stream, in commit order: rows from the writer, and from the store where rows are missing in
+ * between. Memory use is bounded.
  */
 import { byPosition, pages } from "./pages.js";
 import type { JournalKey, JournalRow, Loop } from "./ports.js";
 import type { StoredRow, Writer } from "./writer.js";
 
-/** Where a stored row stands. It may hold the entries of several decisions. */
+/** The location of a stored row. A row can hold the entries of several decisions. */
 export type RowPlace = Pick<JournalRow, "journal" | "first" | "position">;
 
 export interface FeedParts {
   readonly store: {
     readonly writer: Writer;
-    readAll(afterPosition: number, limit: number): Promise<JournalRow[]>;
+    readAll(afterPosition: number, limit: number, characters?: number): Promise<JournalRow[]>;
     position(): Promise<number>;
   };
   readonly loop: Loop;
-  /** Rows of other journals are passed over. */
+  /** Rows of other journals are skipped. */
   readonly wants: (journal: JournalKey) => boolean;
-  /** Called for one row after the other, each when the one before is done with. */
+  /** Called for one row at a time, each after the previous call has finished. */
   readonly take: (row: RowPlace, entries: readonly object[]) => void | Promise<void>;
   readonly report: (error: unknown) => void;
 }
@@ -26,10 +26,10 @@ export interface FeedParts {
 type Item =
   | { readonly kind: "act"; readonly act: () => void }
   | { readonly kind: "row"; readonly row: RowPlace; readonly entries: readonly object[] }
-  /** Everything between two positions, from the store. */
+  /** All rows between two positions, from the store. */
   | { readonly kind: "read"; readonly after: number; upTo: number };
 
-/** What may wait in memory; more than that is read from the store when its turn comes. */
+/** Limit on what waits in memory; the rest is read from the store when it is due. */
 const MOST_WAITING = 1000;
 
 export class Feed {
@@ -47,12 +47,12 @@ export class Feed {
     this.#leave = writer.onRows((rows, before) => this.#stored(rows, before));
   }
 
-  /** The position up to which everything was taken or waits. */
+  /** The position up to which everything was consumed or waits. */
   get position(): number {
     return this.#position;
   }
 
-  /** Everything that is stored from now on is taken. */
+  /** Consumes everything that is stored from now on. */
   async start(): Promise<void> {
     if (this.#running) return;
     const position = await this.#parts.store.position();
@@ -60,7 +60,7 @@ export class Feed {
     this.#running = true;
   }
 
-  /** What is stored from now on is passed over. */
+  /** Skips everything that is stored from now on. */
   stop(): void {
     this.#running = false;
   }
@@ -70,7 +70,7 @@ export class Feed {
     this.#leave();
   }
 
-  /** Something else that has a place in the order: behind everything up to the present position. */
+  /** Adds something else to the order, after everything up to the current position. */
   add(act: () => void): void {
     this.#enqueue({ kind: "act", act });
   }
@@ -137,7 +137,8 @@ export class Feed {
 
   async #read(after: number, upTo: number): Promise<void> {
     const { store, wants, take, loop } = this.#parts;
-    const readPage = (from: number, limit: number) => store.readAll(from, limit);
+    const readPage = (from: number, limit: number, characters: number) =>
+      store.readAll(from, limit, characters);
     for await (const rows of pages(readPage, after, byPosition, loop)) {
       for (const row of rows) {
         if (row.position > upTo) return;
@@ -147,7 +148,7 @@ export class Feed {
   }
 }
 
-/** As they were decided, or, where whoever wrote them does not say, from their text. */
+/** The entries as decided, or parsed from the row's text if the writer did not supply them. */
 function entriesOf({ units, data }: StoredRow): readonly object[] {
   const entries: object[] = [];
   for (const unit of units) {

@@ -1,6 +1,6 @@
 /**
- * A journal as a stream: everything after a number, then what happens, without loss or repetition. A slow reader fills
- * no memory: what it missed it reads from the store.
+ * A journal as a stream: all entries after a number, then new ones, without loss or repetition. A slow reader uses
+ * bounded memory: it reads the entries it missed from the store.
  */
 import type { Bus, JournalKey, JournalRow } from "./ports.js";
 
@@ -10,14 +10,14 @@ export interface Numbered<Entry> {
 }
 
 /** Published when entries are durable. */
-export interface CommitNote<Entry> {
+export interface CommitNotification<Entry> {
   readonly key: JournalKey;
   readonly first: number;
   readonly entries: readonly Entry[];
 }
 
-/** Published when the journal was removed: nothing comes any more. */
-export interface RemovalNote {
+/** Published when the journal was removed: no entries follow. */
+export interface RemovalNotification {
   readonly key: JournalKey;
   readonly removed: true;
 }
@@ -26,9 +26,9 @@ export interface FollowOptions {
   /** The last number already seen. Default 0: from the beginning. */
   readonly after?: number;
   readonly signal?: AbortSignal;
-  /** Stop at the present end instead of waiting for more. */
+  /** Stop at the current end instead of waiting for more entries. */
   readonly once?: boolean;
-  /** Entries kept for this reader before it reads the store again. */
+  /** Entries queued for this reader before it falls back to the store. */
   readonly backlog: number;
 }
 
@@ -58,6 +58,8 @@ export class Followers {
 
 export interface FollowParts {
   readonly read: (key: JournalKey, options: { after: number; limit: number }) => Promise<JournalRow[]>;
+  /** 0 if the journal does not exist. */
+  readonly lastNumber: (key: JournalKey) => Promise<number>;
   readonly bus: Bus;
   readonly channel: string;
   readonly key: JournalKey;
@@ -67,17 +69,19 @@ export interface FollowParts {
 const PAGE = 200;
 
 export async function* follow<Entry>(
-  { read, bus, channel, key, followers }: FollowParts,
+  { read, lastNumber, bus, channel, key, followers }: FollowParts,
   { after = 0, signal, once = false, backlog }: FollowOptions,
 ): AsyncGenerator<Numbered<Entry>, void, undefined> {
   let seen = after;
-  const live = new Backlog<Entry>(backlog);
-  const unsubscribe = once ? () => {} : bus.subscribe(channel, (note) => live.add(note));
+  const live = new FollowerQueue<Entry>(backlog);
+  const subscription = once ? undefined : bus.subscribe(channel, (note) => live.add(note));
   const wake = () => live.wake();
   const leave = followers.add(wake);
   signal?.addEventListener("abort", wake, { once: true });
   const stopped = () => signal?.aborted === true || followers.closed;
   try {
+    // Entries that are committed before that would be neither read nor announced.
+    await subscription?.ready;
     while (!stopped()) {
       live.reset();
       for (;;) {
@@ -94,7 +98,8 @@ export async function* follow<Entry>(
         }
         if (rows.length < PAGE) break;
       }
-      if (once) return;
+      // Removed before this follower subscribed: no notification will arrive.
+      if (once || (await lastNumber(key)) === 0) return;
       // Live from here, until the reader falls behind.
       while (!live.overflown && !stopped()) {
         const note = live.take();
@@ -114,17 +119,17 @@ export async function* follow<Entry>(
       }
     }
   } finally {
-    unsubscribe();
+    subscription?.close();
     leave();
     signal?.removeEventListener("abort", wake);
   }
 }
 
-class Backlog<Entry> {
+class FollowerQueue<Entry> {
   overflown = false;
   removed = false;
   readonly #limit: number;
-  #notes: CommitNote<Entry>[] = [];
+  #notes: CommitNotification<Entry>[] = [];
   #size = 0;
   #wake: (() => void) | undefined;
 
@@ -134,7 +139,7 @@ class Backlog<Entry> {
 
   add(note: unknown): void {
     if (isRemovalNote(note)) this.removed = true;
-    else if (this.overflown || !isCommitNote<Entry>(note)) return;
+    else if (this.overflown || !isCommitNotification<Entry>(note)) return;
     else {
       this.#size += note.entries.length;
       if (this.#size > this.#limit) {
@@ -147,13 +152,13 @@ class Backlog<Entry> {
     this.wake();
   }
 
-  take(): CommitNote<Entry> | undefined {
+  take(): CommitNotification<Entry> | undefined {
     const note = this.#notes.shift();
     if (note !== undefined) this.#size -= note.entries.length;
     return note;
   }
 
-  /** Forgets what came so far: the store is about to be read. */
+  /** Drops the queued entries: the store is about to be read. */
   reset(): void {
     this.overflown = false;
     this.#notes = [];
@@ -172,10 +177,10 @@ class Backlog<Entry> {
   }
 }
 
-export function isCommitNote<Entry>(note: unknown): note is CommitNote<Entry> {
+export function isCommitNotification<Entry>(note: unknown): note is CommitNotification<Entry> {
   return typeof note === "object" && note !== null && "entries" in note && "first" in note;
 }
 
-function isRemovalNote(note: unknown): note is RemovalNote {
+function isRemovalNote(note: unknown): note is RemovalNotification {
   return typeof note === "object" && note !== null && "removed" in note;
 }

@@ -1,12 +1,12 @@
-/** Copies what others hand in, so that it is JSON, is bounded, and nobody outside holds a reference into a state. */
+/** Copies input, so that it is JSON and bounded, and no caller keeps a reference into a state. */
+import { MailroomError } from "../base/index.js";
 
-export class NotStorableError extends Error {
-  override readonly name = "NotStorableError";
-  readonly code = "not_storable";
+function notStorable(message: string): MailroomError {
+  return new MailroomError("not_storable", message);
 }
 
 export interface JsonLimits {
-  /** Characters of the strings and names in it, with a little for each value. */
+  /** Characters of its strings and names, plus a constant for each value. */
   readonly size: number;
   readonly depth: number;
 }
@@ -16,11 +16,11 @@ export const DEFAULT_JSON_LIMITS: JsonLimits = { size: 16 * 1024 * 1024, depth: 
 /**
  * A copy as `JSON.parse(JSON.stringify(value))` would make it: `undefined` is dropped from objects and `toJSON` is
  * honored.
- * @throws NotStorableError for a BigInt, a circle, a function or symbol where a value must be, or too much
+ * @throws MailroomError `not_storable` for a BigInt, a cycle, a function or symbol in place of a value, or too large a value
  */
 export function copyJson<T>(value: T, limits: JsonLimits = DEFAULT_JSON_LIMITS): T {
   const copier = new Copier(limits);
-  // What goes in as T comes out with the same shape: only what JSON cannot tell apart is changed.
+  // The copy has the shape of T: only distinctions that JSON does not have are lost.
   return copier.copy(value, 0) as T;
 }
 
@@ -49,19 +49,18 @@ class Copier {
       case "object":
         break;
       default:
-        throw new NotStorableError(`a ${typeof value} is not JSON`);
+        throw notStorable(`a ${typeof value} is not JSON`);
     }
     if (value === null) return null;
     if (depth >= this.#limits.depth) {
-      throw new NotStorableError(
-        `it is nested deeper than ${this.#limits.depth} levels, or refers to itself`,
-      );
+      throw notStorable(`it is nested deeper than ${this.#limits.depth} levels, or refers to itself`);
     }
     if (Array.isArray(value)) {
       this.#count(2 + value.length);
-      const items: unknown[] = [];
+      // With its final length: a growing array reserves 17 slots, and most of these copies stay in memory.
+      const items = new Array<unknown>(value.length);
       for (let index = 0; index < value.length; index++)
-        items.push(this.copy(value[index], depth + 1) ?? null);
+        items[index] = this.copy(value[index], depth + 1) ?? null;
       return items;
     }
     if ("toJSON" in value && typeof value.toJSON === "function") {
@@ -69,8 +68,9 @@ class Copier {
     }
     const copy: Record<string, unknown> = {};
     if (!isRecord(value)) return copy;
-    // Their names alone: pairs of them would be garbage, and this is done for every answer.
-    for (const name of Object.keys(value)) {
+    // Without a list of the names: it would be garbage, and this runs for every answer.
+    for (const name in value) {
+      if (!Object.hasOwn(value, name)) continue;
       const item = value[name];
       if (item === undefined || typeof item === "function" || typeof item === "symbol") continue;
       this.#count(name.length + 4);
@@ -87,7 +87,7 @@ class Copier {
   #count(size: number): void {
     this.#size += size;
     if (this.#size > this.#limits.size) {
-      throw new NotStorableError(`it is larger than ${this.#limits.size} characters`);
+      throw notStorable(`it is larger than ${this.#limits.size} characters`);
     }
   }
 }

@@ -1,6 +1,19 @@
-/** A group on its way to the store: which stored row holds which unit's append. */
+/** A group as it is handed to the store: which stored row holds which unit's append. */
 import type { Append, Batch, JournalKey, JournalRow, RowWrite } from "./ports.js";
-import type { Unit } from "./writer.js";
+
+/** One decision that waits to become durable. */
+export interface Unit {
+  readonly appends: readonly Append[];
+  readonly rows: readonly RowWrite[];
+  /** Units of one owner depend on each other: when one is refused, the later ones are withdrawn. */
+  readonly owner?: object | undefined;
+  /** The entries of its one append, so that readers need not parse the text. */
+  readonly entries?: readonly object[] | undefined;
+  /** It is durable. `position` is that of its last append. */
+  durable(position: number): void;
+  /** The unit is never written, nor are the later units of its owner, which are returned in order. */
+  refused(error: Error, later: readonly Unit[]): void;
+}
 
 /** A row as it is stored, with the units it holds: appends of one journal that follow each other. */
 export class StoredRow implements Append, JournalRow {
@@ -9,7 +22,7 @@ export class StoredRow implements Append, JournalRow {
   count: number;
   data: string;
   readonly units: Unit[];
-  /** Known once it is stored. */
+  /** Set when the row is stored. */
   position = 0;
   #size: number;
   #texts: string[] | undefined;
@@ -34,18 +47,23 @@ export class StoredRow implements Append, JournalRow {
   /** Whether the append could be added: it follows, and the row does not get too large. */
   add({ expected, count, data }: Append, unit: Unit, most: number): boolean {
     if (expected !== this.expected + this.count || this.#size + data.length > most) return false;
-    this.#texts ??= [this.data.slice(1, -1)];
-    this.#texts.push(data.slice(1, -1));
+    this.#texts ??= [this.data];
+    this.#texts.push(data);
     this.#size += data.length;
     this.count += count;
     this.units.push(unit);
     return true;
   }
 
-  /** Nothing is added any more: the texts are joined at the brackets. */
+  /** Ends the row: joins the JSON arrays into one, copying each text once. */
   close(): void {
-    if (this.#texts === undefined) return;
-    this.data = `[${this.#texts.join(",")}]`;
+    const texts = this.#texts;
+    if (texts === undefined) return;
+    const last = texts.length - 1;
+    for (const [index, text] of texts.entries()) {
+      texts[index] = text.slice(index === 0 ? 0 : 1, index === last ? undefined : -1);
+    }
+    this.data = texts.join(",");
     this.#texts = undefined;
   }
 }

@@ -1,19 +1,22 @@
 /**
- * What journals add up to for those who do not own them: read from the store as far as it is committed, and kept in
- * memory while it is asked for.
+ * State derived from journals by a module that does not own them: read from the store as far as it is committed, and
+ * cached.
  */
 import { byNumber, pages } from "./pages.js";
 import type { JournalKey, JournalRow, Loop } from "./ports.js";
 
 export interface ProjectionParts<State, Entry> {
-  readonly read: (key: JournalKey, options: { after: number; limit: number }) => Promise<JournalRow[]>;
+  readonly read: (
+    key: JournalKey,
+    options: { after: number; limit: number; characters: number },
+  ) => Promise<JournalRow[]>;
   readonly loop: Loop;
-  /** States in memory; of more than that, those that nobody has asked for longest are dropped. */
+  /** Limit on cached states; the least recently used are dropped. */
   readonly most: number;
-  /** The last number that is in a state. */
+  /** The last number that a state includes. */
   readonly number: (state: State) => number;
   /**
-   * Adds entries that were stored together, in place. Without a state they begin the journal; nothing comes back if
+   * Adds entries that were stored together, in place. Without a state they begin the journal; returns `undefined` if
    * the journal is of another kind.
    */
   readonly add: (state: State | undefined, entries: readonly Entry[], first: number) => State | undefined;
@@ -31,7 +34,7 @@ export class Projection<State, Entry> {
 
   /** As far as the journal is committed. */
   async get(key: JournalKey): Promise<State | undefined> {
-    // Whoever asks now must see what is committed now: a reading under way may have begun too early.
+    // The caller must see what is committed now: a running read may have started too early.
     await this.#reading.get(key);
     const known = this.#reading.get(key);
     if (known !== undefined) return known;
@@ -40,13 +43,13 @@ export class Projection<State, Entry> {
     return reading;
   }
 
-  /** At least up to a number; what is in memory is enough if it reaches that far. */
+  /** At least up to a number; a cached state suffices if it reaches that far. */
   async upTo(key: JournalKey, number: number): Promise<State | undefined> {
     const held = this.#held.get(key);
     return held !== undefined && this.#parts.number(held) >= number ? held : this.get(key);
   }
 
-  /** With these entries, which were stored together and are at hand: where they follow what is known, nothing is read. */
+  /** Adds entries of one stored row. If they follow the cached state, nothing is read. */
   async including(key: JournalKey, entries: readonly Entry[], first: number): Promise<State | undefined> {
     const held = this.#held.get(key);
     if (held !== undefined && this.#parts.number(held) === first - 1) this.#parts.add(held, entries, first);
@@ -61,7 +64,8 @@ export class Projection<State, Entry> {
     const { read, loop, most, number } = this.#parts;
     let state = this.#held.get(key);
     const after = state === undefined ? 0 : number(state);
-    const readPage = (from: number, limit: number) => read(key, { after: from, limit });
+    const readPage = (from: number, limit: number, characters: number) =>
+      read(key, { after: from, limit, characters });
     for await (const rows of pages(readPage, after, byNumber, loop)) {
       for (const row of rows) {
         state = this.#add(state, row);
@@ -76,7 +80,7 @@ export class Projection<State, Entry> {
     return state;
   }
 
-  /** What is in the state already is left out: a row is asked for by a number within it. */
+  /** Skips entries that the state already includes: a row is found by any number within it. */
   #add(state: State | undefined, { data, first }: JournalRow): State | undefined {
     const entries: Entry[] = JSON.parse(data);
     const seen = state === undefined ? 0 : this.#parts.number(state);

@@ -1,6 +1,11 @@
 /** Snapshots: a header of the kernel's own, and the aggregate's parts, made one at a time. */
 import { createHash } from "node:crypto";
+import type { Types } from "./aggregate.js";
+import { asError } from "./errors.js";
+import type { KernelParts } from "./kernel-parts.js";
+import type { Live } from "./live.js";
 import type { Loop, Snapshot, SnapshotPart } from "./ports.js";
+import type { Writer } from "./writer.js";
 
 /** Sorts before every part of an aggregate. */
 const HEADER = "!";
@@ -12,7 +17,7 @@ interface Header {
   readonly size: number;
 }
 
-export function snapshotHeader(size: number): SnapshotPart {
+function snapshotHeader(size: number): SnapshotPart {
   return { name: HEADER, data: JSON.stringify({ v: VERSION, size } satisfies Header) };
 }
 
@@ -29,7 +34,7 @@ export function readHeader({ parts }: Snapshot): Header | undefined {
 }
 
 /** Makes each part in a turn of the event loop of its own. */
-export function freezeInSteps(
+function freezeInSteps(
   parts: Iterable<SnapshotPart>,
   loop: Loop,
   done: (parts: readonly SnapshotPart[] | undefined, error?: unknown) => void,
@@ -50,6 +55,45 @@ export function freezeInSteps(
 }
 
 /** Tells whether a part has changed without keeping the part. */
-export function digestOf(data: string): string {
+function digestOf(data: string): string {
   return createHash("sha256").update(data).digest("base64");
+}
+
+/** Part by part, so that the event loop does other work in between. The state must not change meanwhile. */
+export function writeSnapshot<T extends Types>(
+  { aggregate, loop, report }: KernelParts<T>,
+  writer: Writer,
+  live: Live<T>,
+  done?: () => void,
+): void {
+  if (aggregate.freeze === undefined) return done?.();
+  const number = live.durable;
+  const fail = (cause: unknown) => {
+    // The next attempt follows when the journal has grown as much again, not at every entry.
+    live.snapshotAt = number;
+    report({ code: "snapshot_failed", message: asError(cause).message, task: live.key, cause });
+    done?.();
+  };
+  freezeInSteps(aggregate.freeze(live.state), loop, (parts, error) => {
+    if (parts === undefined) return fail(error);
+    const all: SnapshotPart[] = [snapshotHeader(live.size), ...parts];
+    const known = live.snapshotParts;
+    const digests = new Map(all.map(({ name, data }) => [name, digestOf(data)]));
+    const isKept = ({ name }: SnapshotPart) => known !== undefined && known.get(name) === digests.get(name);
+    const changed = all.filter((part) => !isKept(part));
+    const kept = all.filter(isKept).map(({ name }) => name);
+    live.snapshotAt = number;
+    live.snapshotParts = digests;
+    const row = { kind: "snapshot.put", journal: live.key, number, parts: changed, kept };
+    writer.push({
+      appends: [],
+      rows: [row],
+      durable: () => {},
+      // The journal was removed, or the store is closed: a snapshot is never missed.
+      refused: () => {
+        live.snapshotParts = undefined;
+      },
+    });
+    done?.();
+  });
 }

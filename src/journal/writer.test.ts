@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ManualLoop } from "../../test/kit/manual-loop.js";
-import { VirtualClock } from "../../test/kit/virtual-clock.js";
+import { VirtualClock } from "../testing/virtual-clock.js";
 import { Writer } from "./writer.js";
 
 describe("a writer", () => {

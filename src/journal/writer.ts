@@ -1,9 +1,10 @@
 /**
- * The one way to the disk. Units wait in order, those that arrive together share a transaction, and a unit that was
- * handed over stays until it is durable or the store refuses it for good. A passing failure is retried with everything
- * it carried; nothing that is known is thrown away.
+ * The only path to the disk. Units wait in order; units that arrive together share a transaction. A unit stays in the
+ * queue until it is durable or the store refuses it permanently. A temporary failure is retried with the same units, so
+ * no known result is lost.
  */
-import { merge, type Parcel, type StoredRow, separate } from "./parcel.js";
+import { type MailroomError, messageOf } from "../base/index.js";
+import { merge, type Parcel, type StoredRow, separate, type Unit } from "./parcel.js";
 import {
   type Append,
   type Batch,
@@ -13,43 +14,29 @@ import {
   type GroupResult,
   type Loop,
   type RowWrite,
-  StoreBusyError,
-  StoreClosedError,
   type StoreDriver,
-  StoreFailedError,
+  storeBusy,
+  storeClosed,
+  storeFailed,
 } from "./ports.js";
 
-/** One decision on its way to the disk. */
-export interface Unit {
-  readonly appends: readonly Append[];
-  readonly rows: readonly RowWrite[];
-  /** Units of one owner depend on each other: when one is refused, those behind it are withdrawn. */
-  readonly owner?: object | undefined;
-  /** What the text of its one append says, for those who would parse it. */
-  readonly entries?: readonly object[] | undefined;
-  /** It is durable. `position` is that of its last append. */
-  durable(position: number): void;
-  /** It will never be written; nor will the later units of its owner, which are handed back in order. */
-  refused(error: Error, later: readonly Unit[]): void;
-}
-
-export type { StoredRow };
+export type { StoredRow, Unit };
 
 /**
- * Told of what one group has stored, in commit order. `before` is the newest position until then: whoever has seen
- * everything up to it misses nothing.
+ * Receives the rows that one group stored, in commit order. `before` is the newest position before the group: a listener
+ * that has seen everything up to it misses nothing.
  */
 export type RowListener = (rows: readonly StoredRow[], before: number) => void;
 
 export interface WriterLimits {
-  /** Units that may wait. */
+  /** Limit on waiting units. */
   readonly units: number;
-  /** Characters of journal data that may wait. */
+  /** Limit on waiting characters of journal data. */
   readonly characters: number;
-  /** What goes into one transaction: enough to make the sync cheap, little enough to keep the event loop alive. */
+  /** Units in one transaction: enough to amortize the sync, few enough to keep the event loop responsive. */
   readonly groupWrites: number;
   readonly groupCharacters: number;
-  /** How large a row may get by appends of one journal that meet in one group. 0: each append is a row. */
+  /** Size up to which appends of one journal in one group share a row. 0: each append is a row. */
   readonly rowCharacters: number;
 }
 
@@ -66,34 +53,38 @@ export interface WriterParts {
   readonly clock: Clock;
   readonly loop: Loop;
   readonly limits?: Partial<WriterLimits>;
-  /** The newest position in the store when the writer begins. */
+  /** The newest position in the store when the writer starts. */
   readonly position?: number;
+  /** Milliseconds, finer than the clock's, for the duration of commits. Default: the clock. */
+  readonly stopwatch?: () => number;
 }
 
-/** How the writer is doing, for health and metrics. */
+/** The state of the writer, for health and metrics. */
 export interface WriterHealth {
   readonly state: "open" | "degraded" | "failed" | "closed";
   /** Units that are not durable yet. */
   readonly waiting: number;
   readonly characters: number;
-  /** Attempts that were repeated, ever. */
+  /** Retries since the start. */
   readonly retries: number;
-  /** Milliseconds since the epoch, while nothing can be written. */
+  /** Since when nothing can be written, in milliseconds since the epoch; only while degraded. */
   readonly since?: number;
   readonly reason?: string;
 }
 
-/** A failure that lasts longer than this shows: no turn starts, and the doors push back. */
+/** A failure that lasts longer than this makes the writer degraded: no turn starts, and requests are refused. */
 const DEGRADED_AFTER = 250;
 const FIRST_RETRY = 10;
 const LONGEST_RETRY = 1_000;
-/** New posts leave this share of the queue to what is already known. */
+/** New posts leave this share of the queue to results of turns and actions. */
 const POST_SHARE = 0.75;
 
 export class Writer {
   readonly #parts: WriterParts;
   readonly #limits: WriterLimits;
   readonly #rowListeners = new Set<RowListener>();
+  readonly #commitListeners = new Set<(ms: number) => void>();
+  #sentAt = 0;
   readonly #stateListeners = new Set<() => void>();
   #queue: Unit[] = [];
   #inFlight: Unit[] | undefined;
@@ -107,7 +98,7 @@ export class Writer {
   #failingSince: number | undefined;
   #reason: string | undefined;
   #degraded = false;
-  #failure: StoreFailedError | undefined;
+  #failure: MailroomError | undefined;
   #closed = false;
   #onBelow: { readonly most: number; readonly resolve: () => void }[] = [];
 
@@ -122,22 +113,22 @@ export class Writer {
     return this.#undurable;
   }
 
-  /** Position of the newest row that this writer knows to be durable. */
+  /** Position of the newest durable row that this writer has seen. */
   get position(): number {
     return this.#position;
   }
 
-  /** Nothing could be written for longer than a moment. */
+  /** Writes have been failing for longer than the grace period. */
   get degraded(): boolean {
     return this.#degraded;
   }
 
-  /** Failed or closed: nothing will be durable any more. */
+  /** Failed or closed: nothing becomes durable any longer. */
   get ended(): boolean {
     return this.#closed || this.#failure !== undefined;
   }
 
-  get failure(): StoreFailedError | undefined {
+  get failure(): MailroomError | undefined {
     return this.#failure;
   }
 
@@ -159,39 +150,44 @@ export class Writer {
     };
   }
 
-  /** Told of stored rows after their units were. */
+  /** Calls the listener with stored rows, after their units were notified. */
+  /** Calls back after each commit with the milliseconds that it took, retries included. */
+  onCommit(listener: (ms: number) => void): () => void {
+    this.#commitListeners.add(listener);
+    return () => this.#commitListeners.delete(listener);
+  }
+
   onRows(listener: RowListener): () => void {
     this.#rowListeners.add(listener);
     return () => this.#rowListeners.delete(listener);
   }
 
-  /** Told when the writer becomes degraded, is well again, or has failed. */
+  /** Calls the listener when the writer becomes degraded, recovers or fails. */
   onState(listener: () => void): () => void {
     this.#stateListeners.add(listener);
     return () => this.#stateListeners.delete(listener);
   }
 
-  /** Whether a new post would be refused: results of what is under way may use the rest of the room. */
+  /** Whether a new post would be refused. Results of running turns and actions may use the rest of the queue. */
   isFull(characters = 0): boolean {
     if (this.#undurable === 0) return false;
     const { units, characters: most } = this.#limits;
     return this.#undurable >= units * POST_SHARE || this.#characters + characters > most * POST_SHARE;
   }
 
-  /** @throws StoreBusyError, StoreFailedError, StoreClosedError when nothing new may be handed over now */
+  /** @throws MailroomError `store_busy`, `store_failed`, `store_closed` when new units are refused */
   admit(characters = 0): void {
     if (this.#failure !== undefined) throw this.#failure;
-    if (this.#closed) throw new StoreClosedError();
-    if (this.#degraded)
-      throw new StoreBusyError(`the store cannot be written at the moment (${this.#reason})`);
+    if (this.#closed) throw storeClosed();
+    if (this.#degraded) throw storeBusy(`the store cannot be written at the moment (${this.#reason})`);
     if (this.isFull(characters)) {
-      throw new StoreBusyError(`${this.#undurable} writes with ${this.#characters} characters wait already`);
+      throw storeBusy(`${this.#undurable} writes with ${this.#characters} characters already wait`);
     }
   }
 
   /**
-   * Makes a batch durable that belongs to no aggregate in memory. A `post` is refused when there is no room or the
-   * store cannot be written; a `result` says what is known already, and waits.
+   * Makes a batch durable that belongs to no aggregate in memory. A `post` is refused when the queue is full or
+   * the store is degraded; a `result` waits.
    */
   commit(batch: Batch, kind: "post" | "result" = "post"): Promise<Committed> {
     return new Promise((resolve, reject) => {
@@ -205,10 +201,10 @@ export class Writer {
     });
   }
 
-  /** Hands a unit over for good. */
+  /** Queues a unit. */
   push(unit: Unit): void {
     if (this.#failure !== undefined || this.#closed) {
-      const error = this.#failure ?? new StoreClosedError();
+      const error = this.#failure ?? storeClosed();
       this.#parts.loop.micro(() => unit.refused(error, []));
       return;
     }
@@ -218,12 +214,12 @@ export class Writer {
     this.#schedule();
   }
 
-  /** Resolves when nothing waits any more; at once if the store has failed. */
+  /** Resolves when the queue is empty; at once if the store has failed. */
   drained(): Promise<void> {
     return this.below(0);
   }
 
-  /** Resolves when at most so many units wait; for loops that write much by themselves. */
+  /** Resolves when at most this many units wait; for loops that write a lot. */
   below(most: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#undurable <= most || this.#failure !== undefined || this.#closed) resolve();
@@ -231,11 +227,11 @@ export class Writer {
     });
   }
 
-  /** Nothing is taken or written any more. What waits is refused: `drained` first. */
+  /** Accepts and writes nothing any longer. Waiting units are refused, so await `drained` first. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#giveUp(new StoreClosedError());
+    this.#giveUp(storeClosed());
   }
 
   #schedule(): void {
@@ -264,11 +260,12 @@ export class Writer {
     return units;
   }
 
-  /** Together in one batch; or, after a refusal, each unit by itself so that only the culprit is left out. */
+  /** All units in one batch; after a refusal each unit alone, so that only the refused one is left out. */
   #send(units: Unit[], together: boolean): void {
     this.#inFlight = units;
     const parcel = together ? merge(units, this.#limits.rowCharacters) : separate(units);
     const group: Group = { seq: ++this.#seq, batches: parcel.batches };
+    if (this.#commitListeners.size > 0) this.#sentAt = this.#now();
     this.#write(units, parcel, group);
   }
 
@@ -329,7 +326,7 @@ export class Writer {
       const outcome = outcomes[parcel.batches.length === 1 ? 0 : index];
       if (outcome instanceof Error) refused.set(unit, outcome);
     }
-    // Scheduled before anybody is told: what they add joins the next group, and it is due at once.
+    // Scheduled before the callbacks: units that they add join the next group, which is due at once.
     if (this.#queue.length > 0) this.#schedule();
     const handedBack = new Set<Unit>();
     for (const [index, unit] of units.entries()) {
@@ -350,6 +347,10 @@ export class Writer {
         unit.refused(error, later);
       }
     }
+    if (this.#sentAt > 0) {
+      const took = this.#now() - this.#sentAt;
+      for (const listener of this.#commitListeners) listener(took);
+    }
     if (this.#rowListeners.size > 0) {
       const stored = parcel.rows.filter(({ position }) => position > 0);
       if (stored.length > 0) for (const listener of this.#rowListeners) listener(stored, before);
@@ -357,7 +358,7 @@ export class Writer {
     if (this.#onBelow.length > 0) this.#tellBelow();
   }
 
-  /** Takes out of the queue what depends on something that was refused. */
+  /** Removes from the queue the units that depend on a refused one. */
   #withdraw(owner: object): Unit[] {
     const withdrawn: Unit[] = [];
     this.#queue = this.#queue.filter((unit) => {
@@ -378,11 +379,11 @@ export class Writer {
     this.#again(units, cause, () => this.#write(units, parcel, group));
   }
 
-  /** After a pause that grows while it fails; what lasts longer than a moment shows. */
+  /** Retries after a growing pause; a failure that lasts makes the writer degraded. */
   #again(units: Unit[], cause: unknown, attempt: () => void): void {
     const { clock } = this.#parts;
     this.#retries++;
-    this.#reason = cause instanceof Error ? cause.message : String(cause);
+    this.#reason = messageOf(cause);
     this.#failingSince ??= clock.now();
     this.#backoff = Math.min(LONGEST_RETRY, Math.max(FIRST_RETRY, this.#backoff * 2));
     if (!this.#degraded && clock.now() - this.#failingSince >= DEGRADED_AFTER) {
@@ -408,6 +409,11 @@ export class Writer {
     });
   }
 
+  #now(): number {
+    const { stopwatch, clock } = this.#parts;
+    return stopwatch === undefined ? clock.now() : stopwatch();
+  }
+
   #well(): void {
     this.#backoff = 0;
     this.#failingSince = undefined;
@@ -418,13 +424,13 @@ export class Writer {
   }
 
   #fail(cause: unknown): void {
-    this.#failure = new StoreFailedError(cause);
+    this.#failure = storeFailed(cause);
     this.#degraded = false;
     this.#giveUp(this.#failure);
     this.#tellState();
   }
 
-  /** No unit that waits will ever be durable. */
+  /** No waiting unit becomes durable. */
   #giveUp(error: Error): void {
     const units = [...(this.#inFlight ?? []), ...this.#queue];
     this.#inFlight = undefined;

@@ -1,32 +1,32 @@
 /** What a caller gets back. */
 
-import type { HoldReason } from "../engine/agent.js";
-import type { Outcome, Posted } from "../engine/runtime/index.js";
-import type { AgentToolCall } from "../mail/calls.js";
-import type { MAILMessage } from "../mail/message.js";
+import type { HoldReason, PostReceipt, RoundOutcome } from "../engine/index.js";
+import type { AgentToolCall, MAILMessage } from "../mail/index.js";
 
 interface AnswerBase {
   readonly taskId: string;
-  /** The finishing message's text: the answer, the reason of a failure, or the waiting calls as JSON. */
+  /** The text of the final message: the answer, the reason of a failure, or the waiting calls as JSON. */
   readonly response: string;
   readonly message: MAILMessage;
 }
 
-/** How a round of a task ended. `status` says which of the fields are there. */
+/** How a round of a task ended. `status` determines which fields are present. */
 export type Answer = AnswerBase &
   (
     | { readonly status: "completed" }
     | {
         readonly status: "paused";
         readonly breakpoints: readonly AgentToolCall[];
-        /** What an agent needs before the task can go on; `response` says how it can be given. */
+        /** Calls that run once a person has approved them (`Task.decide`). */
+        readonly approvals?: readonly AgentToolCall[];
+        /** What an agent requires before the task can continue; `response` says how to supply it. */
         readonly reason?: HoldReason;
       }
     | { readonly status: "failed"; readonly error: { readonly code: string; readonly message: string } }
     | { readonly status: "cancelled" }
   );
 
-export function answerOf(posted: Posted, outcome: Outcome): Answer {
+export function answerOf(posted: PostReceipt, outcome: RoundOutcome): Answer {
   const base = {
     taskId: posted.taskId,
     response: outcome.message.message.body,
@@ -45,6 +45,7 @@ export function answerOf(posted: Posted, outcome: Outcome): Answer {
         ...base,
         status: "paused",
         breakpoints: outcome.breakpoints ?? [],
+        ...(outcome.approvals !== undefined && { approvals: outcome.approvals }),
         ...(outcome.reason !== undefined && { reason: outcome.reason }),
       };
   }

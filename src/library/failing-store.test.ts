@@ -1,18 +1,18 @@
 import { rmSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { complete } from "../../test/kit/answers.js";
+import { FakeAgents } from "../../test/kit/fake-agents.js";
 import { FaultyDisk, openStoreOn } from "../../test/kit/faulty-driver.js";
-import { Puppets } from "../../test/kit/puppets.js";
 import { folder, openRoom } from "../../test/kit/rooms.js";
 import { agent, swarm } from "../../test/kit/swarms.js";
-import { VirtualClock } from "../../test/kit/virtual-clock.js";
 import { loopTurns, until } from "../../test/kit/waiting.js";
 import type { SwarmDefinition } from "../engine/definition.js";
+import { VirtualClock } from "../testing/virtual-clock.js";
 import { Mailroom } from "./mailroom.js";
 
 function desk() {
-  const puppets = new Puppets();
-  const boss = agent("boss", { supervisor: true, entrypoint: true, run: puppets.mind("boss") });
+  const fakeAgents = new FakeAgents();
+  const boss = agent("boss", { supervisor: true, entrypoint: true, run: fakeAgents.mind("boss") });
   let closed = 0;
   const definition: SwarmDefinition = {
     ...swarm([boss, agent("far", { remote: true })]),
@@ -20,7 +20,7 @@ function desk() {
       closed++;
     },
   };
-  return { puppets, definition, closed: () => closed };
+  return { fakeAgents, definition, closed: () => closed };
 }
 
 async function read(events: AsyncIterable<unknown>): Promise<void> {
@@ -31,14 +31,14 @@ describe("a mailroom whose store fails for good", () => {
   it("tells everybody who waits, reports it once, and closes itself", async () => {
     const disk = new FaultyDisk();
     const store = await openStoreOn(disk);
-    const { puppets, definition, closed } = desk();
+    const { fakeAgents, definition, closed } = desk();
     const { room, problems } = await openRoom({ swarm: definition, store });
     const ann = room.user("ann");
     const posted = await ann.post("go", { taskId: "t" });
-    const turn = await puppets.next("boss");
+    const turn = await fakeAgents.next("boss");
     const manual = await ann.post("by hand", { taskId: "m", manual: true });
     const stepping = manual.task.step("boss");
-    await puppets.next("boss");
+    await fakeAgents.next("boss");
     const streaming = ann.stream("and this", { taskId: "s" });
     const asking = ann.ask("one more", { taskId: "a" });
     const waiting = [
@@ -50,8 +50,8 @@ describe("a mailroom whose store fails for good", () => {
     ];
     const told = Promise.allSettled(waiting);
     const remote = room.remoteAgent("far").next();
-    await puppets.next("boss");
-    await puppets.next("boss");
+    await fakeAgents.next("boss");
+    await fakeAgents.next("boss");
     await loopTurns(4);
     disk.fate = () => "final";
     turn.answer(complete("done"));
@@ -72,7 +72,7 @@ describe("a mailroom whose store fails for good", () => {
     const first = desk();
     const { room } = await openRoom({ swarm: first.definition, data });
     await room.user("ann").post("go", { taskId: "t" });
-    const turn = await first.puppets.next("boss");
+    const turn = await first.fakeAgents.next("boss");
     rmSync(data, { recursive: true });
     turn.answer(complete("done"));
     // It looks at the directory once in a while, so it may take another write to notice.
@@ -98,10 +98,10 @@ describe("closing", () => {
     const disk = new FaultyDisk();
     const store = await openStoreOn(disk);
     const clock = new VirtualClock();
-    const { puppets, definition } = desk();
+    const { fakeAgents, definition } = desk();
     const { room } = await openRoom({ swarm: definition, store, clock });
     await room.user("ann").post("go", { taskId: "t" });
-    const turn = await puppets.next("boss");
+    const turn = await fakeAgents.next("boss");
     await loopTurns(4);
     disk.fate = () => "transient";
     turn.answer(complete("done"));
@@ -124,7 +124,7 @@ describe("closing", () => {
     const disk = new FaultyDisk();
     const store = await openStoreOn(disk);
     const clock = new VirtualClock();
-    const { puppets, definition } = desk();
+    const { fakeAgents, definition } = desk();
     const { room, problems } = await openRoom({
       swarm: definition,
       store,
@@ -132,7 +132,7 @@ describe("closing", () => {
       retention: { maxTasks: 0 },
     });
     const { outcome } = await room.user("ann").post("go", { taskId: "t" });
-    (await puppets.next("boss")).answer(complete("done"));
+    (await fakeAgents.next("boss")).answer(complete("done"));
     await outcome;
     disk.fate = () => "transient";
     const attempts = disk.attempts;
@@ -156,7 +156,7 @@ describe("opening", () => {
     const first = desk();
     const before = await openRoom({ swarm: first.definition, data });
     await before.room.user("ann").post("go", { taskId: "t" });
-    await first.puppets.next("boss");
+    await first.fakeAgents.next("boss");
     await before.room.close({ grace: 0 });
 
     const second = desk();
@@ -168,16 +168,19 @@ describe("opening", () => {
       onRecovery: (done, of) => told.push([done, of]),
     });
     await loopTurns(20);
-    expect({ recovered: room.recovered, began: second.puppets.began }).toEqual({ recovered: 0, began: [] });
+    expect({ recovered: room.recovered, began: second.fakeAgents.began }).toEqual({
+      recovered: 0,
+      began: [],
+    });
     // Somebody who asks for it finds it meanwhile.
     expect(await (await room.user("ann").requireTask("t")).status()).toBe("running");
-    expect(await room.takeUp()).toBe(1);
+    expect(await room.recover()).toBe(1);
     expect(room.recovered).toBe(1);
     expect(told).toEqual([
       [0, 1],
       [1, 1],
     ]);
-    (await second.puppets.next("boss")).answer(complete("done"));
+    (await second.fakeAgents.next("boss")).answer(complete("done"));
     const task = await room.user("ann").requireTask("t");
     await until(async () => (await task.status()) === "completed");
   });

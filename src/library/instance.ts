@@ -1,9 +1,15 @@
-/** The scope of one caller: its tasks, and nobody else's (law 5). */
-import type { InstanceId, TaskIndex, TaskStatus } from "../engine/ports.js";
-import type { Posted, PostInput, Runtime } from "../engine/runtime/index.js";
-import { RuntimeError } from "../engine/runtime/index.js";
-import type { MailEvent } from "../engine/view/events.js";
-import { summaryOf, type TaskSummary } from "../engine/view/record.js";
+/** The scope of one caller: its own tasks only. */
+import { MailroomError } from "../base/index.js";
+import type {
+  InstanceId,
+  MailEvent,
+  PostInput,
+  PostReceipt,
+  Runtime,
+  TaskReads,
+  TaskStatus,
+} from "../engine/index.js";
+import { summaryOf, type TaskSummary } from "../engine/index.js";
 import { type Answer, answerOf } from "./answer.js";
 import { Task } from "./task.js";
 
@@ -13,7 +19,7 @@ export interface StreamOptions extends AskOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface PostedTask extends Posted {
+export interface PostedTask extends PostReceipt {
   readonly task: Task;
 }
 
@@ -25,27 +31,27 @@ export interface TaskList {
 export class Instance {
   readonly id: InstanceId;
   readonly #runtime: Runtime;
-  readonly #index: TaskIndex;
+  readonly #index: TaskReads;
 
-  constructor(id: InstanceId, runtime: Runtime, index: TaskIndex) {
+  constructor(id: InstanceId, runtime: Runtime, index: TaskReads) {
     this.id = id;
     this.#runtime = runtime;
     this.#index = index;
   }
 
-  /** Puts a message to the swarm and waits for what becomes of it. A failed task is an answer, not an exception. */
+  /** Sends a message to the swarm and waits for the result. A failed task is a result, not an exception. */
   async ask(body: string, options: AskOptions = {}): Promise<Answer> {
     const posted = await this.#runtime.post(this.id, { body, ...options });
     return answerOf(posted, await posted.outcome);
   }
 
-  /** Puts a message to the swarm. Resolves as soon as it is durable: from then on nothing loses it. */
+  /** Sends a message to the swarm. Resolves as soon as it is durable. */
   async post(body: string, options: AskOptions = {}): Promise<PostedTask> {
     const posted = await this.#runtime.post(this.id, { body, ...options });
     return { ...posted, task: this.#handle(posted.taskId, posted.key) };
   }
 
-  /** Puts a message to the swarm and yields what happens until its round has ended. */
+  /** Sends a message to the swarm and yields events until its round has ended. */
   async *stream(body: string, options: StreamOptions = {}): AsyncGenerator<MailEvent, void, undefined> {
     const { signal, ...rest } = options;
     const posted = await this.post(body, rest);
@@ -62,10 +68,10 @@ export class Instance {
     return key === undefined ? undefined : this.#handle(taskId, key);
   }
 
-  /** @throws RuntimeError `unknown_task` */
+  /** @throws MailroomError `unknown_task` */
   async requireTask(taskId: string): Promise<Task> {
     const task = await this.task(taskId);
-    if (task === undefined) throw new RuntimeError("unknown_task", `there is no task '${taskId}'`);
+    if (task === undefined) throw new MailroomError("unknown_task", `unknown task '${taskId}'`);
     return task;
   }
 

@@ -1,58 +1,65 @@
-/** The library's front door: one swarm, one data directory, any number of callers (decisions A1). */
+/** The library's entry point: one swarm, one data directory, any number of callers (decision A1). */
 import { join } from "node:path";
-import type { Action, AgentAnswer } from "../engine/agent.js";
-import type { Carrier } from "../engine/carrier.js";
-import type { SwarmDefinition } from "../engine/definition.js";
-import type { KeyValueMemory } from "../engine/memory.js";
-import type { Bus, Clock, Ids, InstanceId, Store } from "../engine/ports.js";
+import type { Clock, Ids } from "../base/index.js";
+import { type MailroomError, type Problem, type Report, systemClock } from "../base/index.js";
+import { systemIds } from "../base/node.js";
+import { createLocalBus } from "../bus/index.js";
+import type {
+  Action,
+  Carrier,
+  InstanceId,
+  KeyValueStore,
+  Store,
+  SwarmDefinition,
+  TurnResult,
+} from "../engine/index.js";
 import {
   type ActionOverride,
   type Closed,
-  type Lending,
-  type Problem,
+  type LentMessage,
   Runtime,
-  type RuntimeError,
   type RuntimeLimits,
-} from "../engine/runtime/index.js";
-import { createLocalBus, type Durability, openStore } from "../store/index.js";
-import { systemClock, systemIds } from "./clock.js";
+} from "../engine/index.js";
+import type { Bus } from "../journal/index.js";
+import { type Durability, openStore } from "../store/index.js";
+
+import { Approvals } from "./approvals.js";
 import { Instance } from "./instance.js";
 import { Retention, type RetentionOptions } from "./retention.js";
 
 export interface MailroomOptions {
   readonly swarm: SwarmDefinition;
   /**
-   * Where everything is kept: a directory (default `./.mailroom/<swarm>`), or `false` to keep everything in memory and
-   * lose it with the process.
+   * The data directory (default `./.mailroom/<swarm>`), or `false` to store everything in memory only.
    */
   readonly data?: string | false;
-  /** `fsync` (default) survives the loss of power, `fast` only the death of the process. */
+  /** `fsync` (default) survives a power failure, `fast` only a crash of the process. */
   readonly durability?: Durability;
   readonly limits?: Partial<RuntimeLimits>;
-  /** Default: everything is kept. */
+  /** Default: finished tasks are never removed. */
   readonly retention?: RetentionOptions;
-  /** Stands between every call of an action and the action itself. */
+  /** Runs in place of every action, and can call the action. */
   readonly actionOverride?: ActionOverride;
-  /** Where the key-value memory of instances is kept. Default: the store. */
-  readonly memory?: KeyValueMemory;
-  /** Ways to other swarms. */
+  /** Stores the key-value memory of instances. Default: the store. */
+  readonly memory?: KeyValueStore;
+  /** Deliver mail to other swarms. */
   readonly carriers?: readonly Carrier[];
-  /** What those ways offer agents beside carrying mail (`discover_swarms`). */
+  /** Actions behind MAIL tools (`discover_swarms`). */
   readonly systemActions?: readonly Action[];
-  /** Told of what goes wrong where nobody waits for an answer. Default: a line on stderr. */
-  readonly onProblem?: (problem: Problem) => void;
-  /** Told while tasks of an earlier process are taken up: how many are, and of how many. First with none. */
+  /** Receives problems that no caller is waiting for. Default: a line on stderr. */
+  readonly onProblem?: Report;
+  /** Called during recovery with the number of recovered tasks and their total. The first call has 0. */
   readonly onRecovery?: (recovered: number, of: number) => void;
-  /** `false`: opening does not take up the tasks of an earlier process; whoever opened calls `takeUp`. */
+  /** `false`: opening does not recover tasks; the caller calls `recover`. */
   readonly takeUp?: boolean;
   readonly clock?: Clock;
   readonly ids?: Ids;
-  /** A store and bus of one's own; then `data` and `durability` mean nothing, and closing them is the owner's job. */
+  /** An own store and bus. `data` and `durability` are then ignored, and the caller closes both. */
   readonly store?: Store;
   readonly bus?: Bus;
 }
 
-/** A caller: a user or admin by id. `params` go to agents and actions and live in memory only. */
+/** A caller: a user or admin by id. `params` are passed to agents and actions and never stored. */
 export interface CallerOptions {
   readonly params?: Readonly<Record<string, unknown>>;
 }
@@ -61,18 +68,20 @@ interface MailroomParts {
   readonly store: Store;
   readonly bus: Bus;
   readonly clock: Clock;
-  readonly report: (problem: Problem) => void;
+  readonly report: Report;
 }
 
 export class Mailroom {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly bus: Bus;
+  /** Questions of tasks to people, and who may answer them. */
+  readonly approvals: Approvals;
   /**
-   * Resolves when the store has failed for good. By then whoever waited was told, and the mailroom closes itself;
-   * opening it again goes on from what is on disk.
+   * Resolves when the store has failed permanently. Pending calls have been rejected by then, and the mailroom closes
+   * itself. Opening it again continues from what is on disk.
    */
-  readonly failed: Promise<RuntimeError>;
+  readonly failed: Promise<MailroomError>;
   readonly #retention: Retention | undefined;
   readonly #ownsStore: boolean;
   readonly #onRecovery: MailroomOptions["onRecovery"];
@@ -86,7 +95,7 @@ export class Mailroom {
     this.bus = bus;
     this.#ownsStore = options.store === undefined;
     this.#onRecovery = options.onRecovery;
-    let fail: (error: RuntimeError) => void = () => {};
+    let fail: (error: MailroomError) => void = () => {};
     this.failed = new Promise((resolve) => {
       fail = resolve;
     });
@@ -99,7 +108,7 @@ export class Mailroom {
       report,
       onFailed: (error) => {
         fail(error);
-        // Nobody waits for this, and the host must not end over it.
+        // No caller waits for this, and it must not end the host process.
         this.close().catch((cause: unknown) =>
           report({ code: "close_failed", message: String(cause), cause }),
         );
@@ -111,6 +120,7 @@ export class Mailroom {
       ...(options.actionOverride !== undefined && { actionOverride: options.actionOverride }),
     });
     const { runtime } = this;
+    this.approvals = new Approvals({ runtime, store, clock });
     this.#retention =
       retention === undefined
         ? undefined
@@ -119,8 +129,8 @@ export class Mailroom {
   }
 
   /**
-   * Opens the data directory and takes up every task that was running.
-   * @throws StoreLockedError when another process has it open.
+   * Opens the data directory and recovers every task that was running.
+   * @throws MailroomError `store_locked` when another process has opened it.
    */
   static async open(options: MailroomOptions): Promise<Mailroom> {
     const { clock = systemClock } = options;
@@ -134,9 +144,9 @@ export class Mailroom {
     const mailroom = new Mailroom(options, { store, bus, clock, report });
     if (options.takeUp === false) return mailroom;
     try {
-      await mailroom.takeUp();
+      await mailroom.recover();
     } catch (error) {
-      // Nobody gets a mailroom that could close it, so the lock would stay until the process ends.
+      // No caller gets a mailroom to close, so the lock would remain until the process ends.
       await mailroom.close({ grace: 0 });
       throw error;
     }
@@ -144,11 +154,11 @@ export class Mailroom {
   }
 
   /**
-   * Takes up what an earlier process left, a little at a time: everybody is served meanwhile. Resolves with the number
-   * of tasks that run again. `open` does this unless it is told not to.
-   * @throws RuntimeError `store_failed`
+   * Recovers the tasks of an earlier process in small steps; other calls are served meanwhile. Resolves with the number
+   * of tasks that run again. `open` calls this by default.
+   * @throws MailroomError `store_failed`
    */
-  takeUp(): Promise<number> {
+  recover(): Promise<number> {
     this.#takingUp ??= this.#takeUp();
     return this.#takingUp;
   }
@@ -163,7 +173,7 @@ export class Mailroom {
     return taken;
   }
 
-  /** How many unfinished tasks of an earlier process were taken up so far. */
+  /** How many tasks of an earlier process are recovered so far. */
   get recovered(): number {
     return this.#recovered;
   }
@@ -185,20 +195,20 @@ export class Mailroom {
     return new Instance(id, this.runtime, this.store.tasks);
   }
 
-  /** The mailbox of an agent that lives in another process (`remote: true`). */
+  /** The mailbox of an agent in another process (`remote: true`). */
   remoteAgent(name: string): RemoteAgent {
     return new RemoteAgent(name, this.runtime);
   }
 
-  /** Removes finished tasks as configured, now. Returns how many. */
+  /** Removes finished tasks now, as configured. Returns their number. */
   async sweep(): Promise<number> {
     return (await this.#retention?.sweep()) ?? 0;
   }
 
   /**
-   * Lets what runs finish for up to `grace` milliseconds (default 10 s), parks the rest, and closes the store. Calling
-   * it again gives the same promise. Resolves with how much could not be written, which is nothing unless the store
-   * took no writes until the end.
+   * Gives running turns and actions up to `grace` milliseconds (default 10 s), parks the rest, and closes the store.
+   * Another call returns the same promise. Resolves with the number of decisions that could not be written, which is 0
+   * unless the store refused writes until the end.
    */
   close(options: { grace?: number } = {}): Promise<Closed> {
     this.#closing ??= this.#close(options.grace);
@@ -206,7 +216,7 @@ export class Mailroom {
   }
 
   async #close(grace: number | undefined): Promise<Closed> {
-    // What is waited for may be a promise alone, which does not keep a process from ending.
+    // A promise alone does not keep the process from ending.
     const alive = setInterval(() => {}, 1 << 30);
     try {
       this.#retention?.stop();
@@ -218,7 +228,7 @@ export class Mailroom {
     }
   }
 
-  /** Everything is let go, whatever fails on the way. @throws what failed first */
+  /** Releases everything, even if something fails. @throws the first failure */
   async #letGo(): Promise<void> {
     const steps = [
       () => this.swarm.close?.(),
@@ -241,7 +251,7 @@ export class Mailroom {
   }
 }
 
-/** Decisions B18: `next` lends a message, `answer` commits what was done with it, `release` puts it back. */
+/** `next` lends a message, `answer` commits the agent's calls, `release` returns the message (decision B18). */
 export class RemoteAgent {
   readonly name: string;
   readonly #runtime: Runtime;
@@ -251,16 +261,16 @@ export class RemoteAgent {
     this.#runtime = runtime;
   }
 
-  /** Waits for mail. Nothing if the signal fired or the mailroom was closed. */
-  next(options: { signal?: AbortSignal } = {}): Promise<Lending | undefined> {
+  /** Waits for mail. Returns `undefined` if the signal fired or the mailroom was closed. */
+  next(options: { signal?: AbortSignal } = {}): Promise<LentMessage | undefined> {
     return this.#runtime.remote.next(this.name, options);
   }
 
-  answer(lending: Lending, answer: AgentAnswer): Promise<void> {
+  answer(lending: LentMessage, answer: TurnResult): Promise<void> {
     return this.#runtime.remote.answer(lending, lending.message.id, answer);
   }
 
-  release(lending: Lending): Promise<void> {
+  release(lending: LentMessage): Promise<void> {
     return this.#runtime.remote.release(lending, lending.message.id);
   }
 }

@@ -1,15 +1,24 @@
-/** Removes finished tasks that are too old or too many, and gives the space back (decisions C5: off by default). */
-import type { Clock, Loop, Store, TaskRow } from "../engine/ports.js";
-import type { Problem, Runtime } from "../engine/runtime/index.js";
-import { systemLoop } from "../journal/system.js";
+/** Removes finished tasks that are too old or too many, and frees their space. Off by default (decision C5). */
+
+import type { Clock, Report } from "../base/index.js";
+import type { Runtime, Store, TaskRow } from "../engine/index.js";
+import type { Loop } from "../journal/index.js";
+import { systemLoop } from "../journal/index.js";
+import type { RetentionLimits } from "./settings.js";
 
 export interface RetentionOptions {
-  /** Milliseconds after its end that a finished task is kept. */
+  /** How long a finished task is kept, in milliseconds. */
   readonly maxAge?: number;
   /** How many finished tasks are kept. */
   readonly maxTasks?: number;
   /** Milliseconds between two rounds. Default: one minute. */
   readonly interval?: number;
+}
+
+/** Decision C5: nothing is removed unless configured. */
+export function retentionFrom({ maxAge, maxTasks }: RetentionLimits): RetentionOptions | undefined {
+  if (maxAge === 0 && maxTasks === 0) return undefined;
+  return { ...(maxAge > 0 && { maxAge }), ...(maxTasks > 0 && { maxTasks }) };
 }
 
 const PAGE = 200;
@@ -20,7 +29,7 @@ export class Retention {
   readonly #runtime: Runtime;
   readonly #clock: Clock;
   readonly #loop: Loop;
-  readonly #report: (problem: Problem) => void;
+  readonly #report: Report;
   #cancel = (): void => {};
   #stopped = false;
   #round: Promise<number> | undefined;
@@ -31,7 +40,7 @@ export class Retention {
     runtime: Runtime;
     clock: Clock;
     loop?: Loop;
-    report: (problem: Problem) => void;
+    report: Report;
   }) {
     this.#options = parts.options;
     this.#store = parts.store;
@@ -55,13 +64,13 @@ export class Retention {
     });
   }
 
-  /** No further task is removed. One whose removal is on its way to the disk may still go. */
+  /** Removes no further task. A removal that is being written may still complete. */
   stop(): void {
     this.#stopped = true;
     this.#cancel();
   }
 
-  /** One round. Returns how many tasks were removed. */
+  /** One round. Returns the number of removed tasks. */
   sweep(): Promise<number> {
     this.#round ??= this.#sweep().finally(() => {
       this.#round = undefined;
@@ -82,14 +91,14 @@ export class Retention {
         ...(after !== undefined && { after }),
       });
       removed += await this.#remove(rows);
-      // Behind those that cannot go now there may be others that can.
+      // Tasks that cannot be removed now must not hide those after them.
       after = rows.at(-1);
     } while (rows.length === PAGE && !this.#stopped);
     if (removed > 0 && !this.#stopped) await this.#store.reclaim?.();
     return removed;
   }
 
-  /** One by one: a long row of removals would keep everybody else from writing. */
+  /** One at a time: a long series of removals would delay other writes. */
   async #remove(rows: readonly TaskRow[]): Promise<number> {
     let removed = 0;
     for (const { key, openWork } of rows) {

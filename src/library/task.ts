@@ -1,22 +1,38 @@
-/** One task in the hands of its owner. */
-import type { HistoryItem } from "../engine/agent.js";
-import type { BreakpointResult } from "../engine/commands.js";
-import type { ManualReply } from "../engine/entries.js";
-import type { InstanceId, TaskStatus } from "../engine/ports.js";
-import type { NumberedEntry, Posted, RoundStart, Runtime } from "../engine/runtime/index.js";
-import { outcomeOf, Round, RuntimeError } from "../engine/runtime/index.js";
-import { historyOf, type TaskState } from "../engine/state.js";
-import { endsRound, eventsOf, type MailEvent, parseEventId } from "../engine/view/events.js";
-import { recordOf, type TaskRecord } from "../engine/view/record.js";
-import type { MAILMessage } from "../mail/message.js";
+/** One task of a caller. */
+import { MailroomError } from "../base/index.js";
+import type {
+  ApprovalDecision,
+  BreakpointResult,
+  HistoryItem,
+  InstanceId,
+  ManualReply,
+  NumberedEntry,
+  PostReceipt,
+  RoundStart,
+  Runtime,
+  TaskStatus,
+} from "../engine/index.js";
+import {
+  endsRound,
+  eventsOf,
+  historyOf,
+  type MailEvent,
+  outcomeOf,
+  parseEventId,
+  Round,
+  recordOf,
+  type TaskRecord,
+  type TaskState,
+} from "../engine/index.js";
+import type { MAILMessage } from "../mail/index.js";
 import { type Answer, answerOf } from "./answer.js";
 
 export interface EventOptions {
   /** Id of the last event already seen. Default: from the task's beginning. */
   readonly after?: string;
   /**
-   * Go on with what happens next: until a round ends (`"round"`), until the round of a message ends (what `post`
-   * resolved with), or until the mailroom is closed (`true`). Default `false`.
+   * Continue with new events: until a round ends (`"round"`), until the round of a message ends (the receipt of
+   * `post`), or until the mailroom is closed (`true`). Default `false`.
    */
   readonly live?: boolean | "round" | RoundStart;
   readonly signal?: AbortSignal;
@@ -25,9 +41,9 @@ export interface EventOptions {
 export type BreakpointAnswer = string | readonly BreakpointResult[];
 
 export interface ManualStepOptions {
-  /** Said to the agent in addition to the messages that have gathered. */
+  /** Text for the agent, in addition to the collected messages. */
   readonly payload?: string;
-  /** How the agent's text is sent on. Default: a broadcast to everybody. */
+  /** How the agent's text is sent. Default: a broadcast to all agents. */
   readonly type?: ManualReply["type"];
   readonly targets?: readonly string[];
 }
@@ -61,12 +77,12 @@ export class Task {
     return facts.status;
   }
 
-  /** Everything about the task in the reference's form, its events included. */
+  /** The whole task in the reference's format, including its events. */
   async record(): Promise<TaskRecord> {
     const events: MailEvent[] = [];
     for await (const event of this.events()) events.push(event);
     const title = await this.#title(this.key);
-    return this.#read((state) => recordOf(state, events, title));
+    return this.#read((state) => recordOf(state, events, title, this.#runtime.rules.limits));
   }
 
   /** An agent's memory of the task. */
@@ -82,13 +98,13 @@ export class Task {
     return this.#runtime.follow(this.key, { after, once: !live, ...(signal !== undefined && { signal }) });
   }
 
-  /** @throws RuntimeError `bad_input` when `after` is not the id of an event, `store_failed` */
+  /** @throws MailroomError `bad_input` when `after` is not the id of an event, `store_failed` */
   async *events(options: EventOptions = {}): AsyncGenerator<MailEvent, void, undefined> {
     const { after, live = false, signal } = options;
     const from = after === undefined ? { number: 0, index: Number.POSITIVE_INFINITY } : parseEventId(after);
-    if (from === undefined) throw new RuntimeError("bad_input", `'${after}' is not the id of an event`);
+    if (from === undefined) throw new MailroomError("bad_input", `'${after}' is not the id of an event`);
     const round = typeof live === "object" ? new Round(live) : undefined;
-    // The entry of the last event seen may have more of them, and a round is told from its beginning on.
+    // The last seen entry may have more events, and a round must be read from its beginning.
     const first = typeof live === "object" ? Math.min(from.number, live.number) : from.number;
     const journal = this.journal({
       after: Math.max(0, first - 1),
@@ -107,12 +123,12 @@ export class Task {
     if (live !== false && this.#runtime.failure !== undefined) throw this.#runtime.failure;
   }
 
-  /** Another message to the task; one that has ended goes on. Resolves when the message is durable. */
-  post(body: string, options: { subject?: string } = {}): Promise<Posted> {
+  /** Sends another message to the task; an ended task continues. Resolves when the message is durable. */
+  post(body: string, options: { subject?: string } = {}): Promise<PostReceipt> {
     return this.#runtime.post(this.#instance, { body, taskId: this.id, ...options });
   }
 
-  /** Another message to the task, and what becomes of it. */
+  /** Sends another message to the task and waits for the result. */
   async ask(body: string, options: { subject?: string } = {}): Promise<Answer> {
     const posted = await this.post(body, options);
     return answerOf(posted, await posted.outcome);
@@ -128,22 +144,37 @@ export class Task {
   }
 
   /** The same, resolving as soon as the answer is durable. */
-  answerLater(results: BreakpointAnswer): Promise<Posted> {
+  answerLater(results: BreakpointAnswer): Promise<PostReceipt> {
     const given = typeof results === "string" ? { content: results } : results;
     return this.#runtime.answerBreakpoint(this.#instance, this.id, { results: given });
   }
 
-  /** @throws RuntimeError `already_ended` */
+  /**
+   * Decides calls that wait for approval. Approved ones run, with changed arguments if any are given. Resolves when the
+   * round that follows has ended, or the task waits for the remaining calls.
+   * @throws MailroomError `not_paused`, `unknown_calls`, `bad_arguments`, `bad_answer`
+   */
+  async decide(decisions: readonly ApprovalDecision[]): Promise<Answer> {
+    const posted = await this.decideLater(decisions);
+    return answerOf(posted, await posted.outcome);
+  }
+
+  /** The same, resolving as soon as the decisions are durable. */
+  decideLater(decisions: readonly ApprovalDecision[]): Promise<PostReceipt> {
+    return this.#runtime.answerApprovals({ key: this.key, taskId: this.id }, { decisions });
+  }
+
+  /** @throws MailroomError `already_ended` */
   async cancel(): Promise<void> {
     await this.#runtime.cancel(this.key, `${this.#instance.role} '${this.#instance.id}'`);
   }
 
   /**
-   * Manual mode: runs one agent once with the messages that have gathered for it.
-   * @returns the message that the agent's text became; nothing if it answered with tool calls alone, or the task stands
-   * still before it answers.
-   * @throws RuntimeError `bad_answer` when its turn failed, `wrong_state` when the agent first needs something (the
-   * task is paused for that), `closed`, `store_failed`
+   * Manual mode: runs one agent once with the messages collected for it.
+   * @returns the message made from the agent's text; `undefined` if it answered with tool calls only, or the task paused
+   * or ended first.
+   * @throws MailroomError `bad_answer` when its turn failed, `wrong_state` when the agent requires something first (the
+   * task is then paused), `closed`, `store_failed`
    */
   async step(agent: string, options: ManualStepOptions = {}): Promise<MAILMessage | undefined> {
     const reply: ManualReply = { type: options.type ?? "broadcast", targets: options.targets ?? [] };
@@ -157,17 +188,17 @@ export class Task {
     let answered = false;
     for await (const { entry } of this.journal({ after: number, live: true })) {
       if (entry.t === "turn_failed" && entry.agent === agent)
-        throw new RuntimeError("bad_answer", entry.message);
+        throw new MailroomError("bad_answer", entry.message);
       if (entry.t === "turn" && entry.agent === agent) {
         answered = true;
         if (entry.calls.length > 0) return undefined;
       } else if (answered && entry.t === "sent") return entry.message;
       else if (entry.t === "paused" && entry.reason !== undefined)
-        throw new RuntimeError("wrong_state", entry.message.message.body);
+        throw new MailroomError("wrong_state", entry.message.message.body);
       else if (outcomeOf(entry) !== undefined) return undefined;
     }
     const cut = "the mailroom was closed before the agent answered; it is asked again at the next start";
-    throw this.#runtime.failure ?? new RuntimeError("closed", cut);
+    throw this.#runtime.failure ?? new MailroomError("closed", cut);
   }
 
   async #read<T>(reader: (state: TaskState) => T): Promise<T> {
@@ -176,7 +207,7 @@ export class Task {
     return found.value;
   }
 
-  #gone(): RuntimeError {
-    return new RuntimeError("unknown_task", `there is no task '${this.id}' any more`);
+  #gone(): MailroomError {
+    return new MailroomError("unknown_task", `task '${this.id}' was removed`);
   }
 }

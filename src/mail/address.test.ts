@@ -9,12 +9,12 @@ import {
   createUserAddress,
   formatAgentAddress,
   isInterswarmAddress,
-  normaliseAddress,
+  normalizeAddress,
   parseAgentAddress,
 } from "./address.js";
 
 describe("creating addresses", () => {
-  it("[MAIL-ADDR-01] gives each kind its type", () => {
+  it("[MAIL-ADDR-01] each kind of address has its type", () => {
     expect(createAgentAddress("librarian@books")).toEqual({
       address_type: "agent",
       address: "librarian@books",
@@ -36,7 +36,7 @@ describe("parsing agent addresses", () => {
     expect(parseAgentAddress(text)).toEqual(parsed);
   });
 
-  it("reads back whatever valid names were put together", () => {
+  it("parsing restores all valid names that were formatted", () => {
     fc.assert(
       fc.property(validName(), fc.option(validName(), { nil: undefined }), (name, swarm) => {
         const parsed = parseAgentAddress(formatAgentAddress(name, swarm));
@@ -47,23 +47,23 @@ describe("parsing agent addresses", () => {
 });
 
 describe("local and remote", () => {
-  it("leaves out a qualifier that names the local swarm, and no other", () => {
-    expect(normaliseAddress("librarian@books", "books")).toBe("librarian");
-    expect(normaliseAddress("librarian", "books")).toBe("librarian");
-    expect(normaliseAddress("librarian@weather", "books")).toBe("librarian@weather");
+  it("removes only a qualifier that names the local swarm", () => {
+    expect(normalizeAddress("librarian@books", "books")).toBe("librarian");
+    expect(normalizeAddress("librarian", "books")).toBe("librarian");
+    expect(normalizeAddress("librarian@weather", "books")).toBe("librarian@weather");
   });
 
-  it("gives both spellings of a local agent the same form, and keeps it", () => {
+  it("gives both spellings of a local agent the same stable form", () => {
     fc.assert(
       fc.property(validName(), validName(), validName(), (name, swarm, local) => {
-        expect(normaliseAddress(`${name}@${local}`, local)).toBe(normaliseAddress(name, local));
-        const once = normaliseAddress(`${name}@${swarm}`, local);
-        expect(normaliseAddress(once, local)).toBe(once);
+        expect(normalizeAddress(`${name}@${local}`, local)).toBe(normalizeAddress(name, local));
+        const once = normalizeAddress(`${name}@${swarm}`, local);
+        expect(normalizeAddress(once, local)).toBe(once);
       }),
     );
   });
 
-  it("knows which mail leaves the swarm", () => {
+  it("recognizes mail that leaves the swarm", () => {
     expect(isInterswarmAddress("librarian", "books")).toBe(false);
     expect(isInterswarmAddress("librarian@books", "books")).toBe(false);
     expect(isInterswarmAddress("forecaster@weather", "books")).toBe(true);
@@ -80,7 +80,7 @@ describe("names", () => {
     ["line\nbreak", /white space/],
     ["bell\u0007", /control/],
     ["next\u0085line", /control|white/],
-  ])("refuses %j and says why", (name, reason) => {
+  ])("rejects %j with a reason", (name, reason) => {
     expect(checkAgentName(name)).toMatch(reason);
     expect(checkSwarmName(name)).toMatch(reason);
   });

@@ -1,5 +1,6 @@
-/** MAIL: Addressing. `name` is an agent of this swarm, `name@swarm` one of that swarm. */
-import { MAIL_ALL_LOCAL_AGENTS, type MAILAddress } from "./message.js";
+/** MAIL: Addressing. `name` is an agent of this swarm, `name@swarm` an agent of that swarm. */
+import type { MAILAddress } from "./message.js";
+import { MAIL_ALL_LOCAL_AGENTS } from "./names.js";
 
 export interface AgentAddress {
   readonly name: string;
@@ -24,7 +25,7 @@ export function createSystemAddress(swarm: string): MAILAddress {
   return { address_type: "system", address: swarm };
 }
 
-/** Splits at the first `@` and trims both parts. It judges nothing: `a@b@c` is agent `a` of swarm `b@c`. */
+/** Splits at the first `@` and trims both parts, without validation: `a@b@c` is agent `a` of swarm `b@c`. */
 export function parseAgentAddress(address: string): AgentAddress {
   const at = address.indexOf("@");
   if (at < 0) return { name: address.trim() };
@@ -36,10 +37,10 @@ export function formatAgentAddress(name: string, swarm?: string): string {
 }
 
 /**
- * The one spelling under which addresses are compared: a qualifier that names the local swarm is left out.
- * MAIL: Local Routing treats the two spellings alike.
+ * Returns the spelling for comparisons, without a qualifier that names the local swarm. MAIL: Local Routing treats both
+ * spellings alike.
  */
-export function normaliseAddress(address: string, localSwarm: string): string {
+export function normalizeAddress(address: string, localSwarm: string): string {
   const { name, swarm } = parseAgentAddress(address);
   return swarm === undefined || swarm === localSwarm ? name : `${name}@${swarm}`;
 }
@@ -50,19 +51,19 @@ export function isInterswarmAddress(address: string, localSwarm: string): boolea
   return swarm !== undefined && swarm !== localSwarm;
 }
 
-/** Why this cannot be the name of an agent; `undefined` if it can. */
+/** Returns why this is not a valid agent name, or `undefined` if it is. */
 export function checkAgentName(name: string): string | undefined {
   return checkName("agent", name);
 }
 
-/** Why this cannot be the name of a swarm; `undefined` if it can. */
+/** Returns why this is not a valid swarm name, or `undefined` if it is. */
 export function checkSwarmName(name: string): string | undefined {
   return checkName("swarm", name);
 }
 
 /**
- * `@` parts an agent from its swarm and `:` a role from its id, so a name with either could be read in two ways.
- * `all` stands for everybody.
+ * `@` separates an agent from its swarm and `:` a role from its id, so a name with either would be ambiguous. `all`
+ * stands for every agent.
  */
 function checkName(kind: "agent" | "swarm", name: string): string | undefined {
   if (name === "") return `the name of ${article(kind)} must not be empty`;

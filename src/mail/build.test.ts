@@ -26,24 +26,24 @@ const common = {
 const sender = createAgentAddress("supervisor");
 const recipient = createAgentAddress("librarian");
 
-describe("what we build", () => {
-  it("[MAIL-CONF-01] is valid and has no empty keys, whichever optional parts are given", () => {
+describe("a built message", () => {
+  it("[MAIL-CONF-01] is valid and has no empty keys, with any optional parts", () => {
     fc.assert(
       fc.property(anyMessage(), (message) => {
         expect(checkMailMessage(message)).toEqual({ ok: true, value: message });
-        // What goes on the wire is what we hold: nothing vanishes or turns into null in JSON.
+        // JSON preserves the message: no key is lost or becomes null.
         expect(JSON.parse(JSON.stringify(message))).toStrictEqual(message);
       }),
     );
   });
 
-  it("names the request by the envelope's id unless told otherwise", () => {
+  it("uses the envelope's id as request id by default", () => {
     expect(buildRequest({ ...common, sender, recipient }).message.request_id).toBe(ID);
     const requestId = "c9d5f1de-7b0c-4d56-8c77-1f1e2f8f0a22";
     expect(buildRequest({ ...common, sender, recipient, requestId }).message.request_id).toBe(requestId);
   });
 
-  it("[MAIL-RCPT-01] sends a broadcast to all unless recipients are named", () => {
+  it("[MAIL-RCPT-01] a broadcast goes to all by default", () => {
     expect(buildBroadcast({ ...common, sender }).message.recipients).toEqual([
       { address_type: "agent", address: "all" },
     ]);
@@ -52,7 +52,7 @@ describe("what we build", () => {
     ]);
   });
 
-  it("[MAIL-ADDR-03] completes a task towards all, with the subject of completions", () => {
+  it("[MAIL-ADDR-03] a completion goes to all, with the subject of completions", () => {
     const { message, msg_type } = buildComplete({ ...common, sender, swarm: "books", finishMessage: "1851" });
     expect(msg_type).toBe("broadcast_complete");
     expect(message.subject).toBe("::task_complete::");
@@ -61,7 +61,7 @@ describe("what we build", () => {
     expect(message.sender_swarm).toBe("books");
   });
 
-  it("[MAIL-ADDR-05] lets the system speak under the name of the swarm", () => {
+  it("[MAIL-ADDR-05] the system's address is the name of the swarm", () => {
     const system = { address_type: "system", address: "books" };
     const parts = { ...common, subject: SYSTEM_SUBJECTS.taskError, swarm: "books" };
     expect(buildSystemResponse({ ...parts, recipient }).message.sender).toEqual(system);

@@ -1,23 +1,23 @@
 /**
- * Messages, made. Ids and times are handed in, so the same input always gives the same message. This is the way every
- * message of ours comes into being, many thousand times a second: plain objects, and no key without a value.
+ * Builds messages. Ids and times are parameters, so the same input always gives the same message. This is a hot path:
+ * plain objects, and no key without a value.
  */
 import { createAgentAddress, createSystemAddress } from "./address.js";
-import {
-  MAIL_ALL_LOCAL_AGENTS,
-  type MAILAddress,
-  type MAILBroadcast,
-  type MAILInterrupt,
-  type MAILMessageOf,
-  type MAILRequest,
-  type MAILResponse,
+import type {
+  MAILAddress,
+  MAILBroadcast,
+  MAILInterrupt,
+  MAILMessageOf,
+  MAILRequest,
+  MAILResponse,
 } from "./message.js";
+import { MAIL_ALL_LOCAL_AGENTS } from "./names.js";
 import { SYSTEM_SUBJECTS } from "./subjects.js";
 
 interface Common {
   /** UUID of the envelope. */
   readonly id: string;
-  /** RFC 3339, as `Date.prototype.toISOString` writes it. */
+  /** RFC 3339, as returned by `Date.prototype.toISOString`. */
   readonly timestamp: string;
   readonly taskId: string;
   readonly subject: string;
@@ -41,17 +41,17 @@ interface ToMany extends Common, Routing {
 }
 
 export interface RequestParts extends ToOne {
-  /** What a response names to answer this request; the envelope's id unless given. */
+  /** The id that a response refers to. Default: the envelope's id. */
   readonly requestId?: string;
 }
 
 export interface ResponseParts extends ToOne {
-  /** The request that is answered. */
+  /** The answered request. */
   readonly requestId: string;
 }
 
 export interface BroadcastParts extends Omit<ToMany, "recipients"> {
-  /** Everybody in the local swarm unless given. */
+  /** Default: every agent of the local swarm. */
   readonly recipients?: readonly MAILAddress[];
   readonly broadcastId?: string;
 }
@@ -67,7 +67,7 @@ export interface CompleteParts extends Omit<Common, "subject" | "body"> {
 }
 
 interface SystemParts extends Common {
-  /** The local swarm: it is also the system's address. */
+  /** The local swarm, which is also the system's address. */
   readonly swarm: string;
 }
 
@@ -138,7 +138,7 @@ export function buildInterrupt(parts: InterruptParts): MAILMessageOf<"interrupt"
   return { id: parts.id, timestamp: parts.timestamp, message, msg_type: "interrupt" };
 }
 
-/** MAIL: `task_complete`. The end of a task, told to agent `all`. */
+/** MAIL: `task_complete`. The end of a task, sent to agent `all`. */
 export function buildComplete(parts: CompleteParts): MAILMessageOf<"broadcast_complete"> {
   return {
     id: parts.id,
@@ -157,7 +157,7 @@ export function buildComplete(parts: CompleteParts): MAILMessageOf<"broadcast_co
   };
 }
 
-/** MAIL: Error Handling, Runtime 1. A word of the system to the agent that is concerned. */
+/** MAIL: Error Handling, Runtime 1. A notice of the system to the affected agent. */
 export function buildSystemResponse(parts: SystemResponseParts): MAILMessageOf<"response"> {
   const message: Mutable<MAILResponse> = {
     task_id: parts.taskId,
@@ -173,7 +173,7 @@ export function buildSystemResponse(parts: SystemResponseParts): MAILMessageOf<"
   return { id: parts.id, timestamp: parts.timestamp, message, msg_type: "response" };
 }
 
-/** MAIL: Error Handling, Runtime 2. A word of the system to several agents, or to all. */
+/** MAIL: Error Handling, Runtime 2. A notice of the system to several agents, or to all. */
 export function buildSystemBroadcast(parts: SystemBroadcastParts): MAILMessageOf<"broadcast"> {
   return {
     id: parts.id,

@@ -20,7 +20,7 @@ function convert(name: string, args: Record<string, unknown>, more: Partial<Call
 }
 
 describe("from a call to a message", () => {
-  it("sends a request to a local agent, however it was spelt", () => {
+  it("sends a request to a local agent in any spelling", () => {
     for (const target of ["librarian", "librarian@books"]) {
       const message = convert("send_request", { target, ...content });
       expect(message).toMatchObject({
@@ -37,7 +37,7 @@ describe("from a call to a message", () => {
     }
   });
 
-  it("says where a message to another swarm goes", () => {
+  it("adds the route of a message to another swarm", () => {
     expect(convert("send_request", { target: "forecaster@weather", ...content }).message).toMatchObject({
       recipient: agent("forecaster@weather"),
       sender_swarm: "books",
@@ -50,7 +50,7 @@ describe("from a call to a message", () => {
     });
   });
 
-  it("lets a response name the request it answers", () => {
+  it("a response refers to its request", () => {
     expect(convert("send_response", { target: "librarian", ...content }, { requestId: "r-1" })).toMatchObject(
       {
         msg_type: "response",
@@ -59,7 +59,7 @@ describe("from a call to a message", () => {
     );
   });
 
-  it("broadcasts to all, or once to each agent that was named", () => {
+  it("broadcasts to all, or once to each named agent", () => {
     expect(convert("send_broadcast", content).message).toMatchObject({ recipients: [agent("all")] });
     const targets = ["librarian", "librarian@books", "forecaster@weather"];
     expect(convert("send_broadcast", { ...content, targets }).message).toMatchObject({
@@ -68,7 +68,7 @@ describe("from a call to a message", () => {
     });
   });
 
-  it("broadcasts to other swarms: those named, else all that are known, never our own", () => {
+  it("broadcasts to the named or all known swarms, never to the local one", () => {
     const named = { ...content, target_swarms: ["weather", "books"] };
     expect(convert("send_interswarm_broadcast", named).message).toMatchObject({
       recipients: [agent("all@weather")],
@@ -94,7 +94,7 @@ describe("from a call to a message", () => {
     ["help", {}, /sends no message/],
     ["ask_owner", {}, /not a MAIL tool/],
     ["send_request", { target: "librarian" }, /subject is missing/],
-  ])("refuses %s %j", (name, args, reason) => {
+  ])("rejects %s %j", (name, args, reason) => {
     const converted = convertCallToMailMessage({ id: "c", name, args }, context);
     if (converted.ok) throw new Error("converted");
     expect(converted.message).toMatch(reason);

@@ -1,31 +1,32 @@
-/** From a tool call to the message that it asks for. */
+/** Converts a tool call to its message. */
 import {
   createAgentAddress,
   formatAgentAddress,
   isInterswarmAddress,
-  normaliseAddress,
+  normalizeAddress,
   parseAgentAddress,
 } from "./address.js";
 import { buildBroadcast, buildComplete, buildInterrupt, buildRequest, buildResponse } from "./build.js";
 import type { AgentToolCall } from "./calls.js";
-import { MAIL_ALL_LOCAL_AGENTS, type MAILMessage } from "./message.js";
+import type { MAILMessage } from "./message.js";
+import { MAIL_ALL_LOCAL_AGENTS } from "./names.js";
 import { type ArgumentCheck, checkToolArguments } from "./tool-arguments.js";
 import { isMailToolName } from "./tool-table.js";
 
 export interface CallContext {
-  /** UUID and time of the message to be made. */
+  /** UUID and time of the new message. */
   readonly id: string;
   readonly timestamp: string;
   readonly taskId: string;
   readonly agent: string;
   readonly swarm: string;
-  /** For a response: the request that it answers, where one is known. */
+  /** For a response: the answered request, if known. */
   readonly requestId?: string | undefined;
   /** For an interswarm broadcast that names no swarms. */
   readonly knownSwarms?: readonly string[];
 }
 
-/** The message that a call asks for. Tools that send nothing, and actions, have none. */
+/** Returns the message of a call, or undefined for actions and for tools that send nothing. */
 export function convertCallToMailMessage(
   call: AgentToolCall,
   context: CallContext,
@@ -41,7 +42,7 @@ export function convertCallToMailMessage(
       const checked = checkToolArguments(name, call.args);
       if (!checked.ok) return checked;
       const { target, subject, body } = checked.value;
-      const address = normaliseAddress(target, context.swarm);
+      const address = normalizeAddress(target, context.swarm);
       const recipient = createAgentAddress(address);
       const remote = parseAgentAddress(address).swarm;
       if (name === "send_interrupt") {
@@ -49,8 +50,8 @@ export function convertCallToMailMessage(
         const parts = { ...common, subject, body, recipients: [recipient], ...crossing };
         return { ok: true, value: buildInterrupt(parts) };
       }
-      // Nearly all mail comes this way and stays in the swarm. Written out, because spreading `common` into the literal
-      // costs twenty times as much as everything else here.
+      // Hot path: nearly all mail is local. Written out, because spreading `common` into the literal costs twenty times
+      // as much as the rest.
       const { sender } = common;
       const requestId = name === "send_response" ? (context.requestId ?? id) : id;
       const local = { id, timestamp, taskId, sender, recipient, subject, body, requestId };
@@ -62,7 +63,7 @@ export function convertCallToMailMessage(
       if (!checked.ok) return checked;
       const { subject, body, targets } = checked.value;
       if (targets === undefined) return { ok: true, value: buildBroadcast({ ...common, subject, body }) };
-      const addresses = [...new Set(targets.map((target) => normaliseAddress(target, context.swarm)))];
+      const addresses = [...new Set(targets.map((target) => normalizeAddress(target, context.swarm)))];
       const remote = swarmsBeyond(addresses, context.swarm);
       const crossing = remote.length === 0 ? {} : toSwarms(remote, context.swarm);
       const recipients = addresses.map(createAgentAddress);

@@ -5,15 +5,14 @@ import {
   assistantEntries,
   callsFromCompletion,
   callsFromResponses,
-  normaliseBreakpointCall,
+  normalizeBreakpointCall,
   toolResultEntry,
 } from "./calls.js";
-import { MailFormatError } from "./errors.js";
 
 const call = { id: "call_6a56", name: "ask_human", args: { question: "umbrella?" } };
 
 describe("history entries", () => {
-  it("keep calls in completions style", () => {
+  it("calls are kept in completions style", () => {
     expect(assistantEntries("completions", { calls: [call] })).toEqual([
       {
         role: "assistant",
@@ -32,14 +31,14 @@ describe("history entries", () => {
     ]);
   });
 
-  it("keep text and calls in responses style", () => {
+  it("text and calls are kept in responses style", () => {
     expect(assistantEntries("responses", { text: "Hm.", calls: [call] })).toEqual([
       { type: "message", role: "assistant", content: [{ type: "output_text", text: "Hm." }] },
-      normaliseBreakpointCall(call),
+      normalizeBreakpointCall(call),
     ]);
   });
 
-  it("keep results in both styles", () => {
+  it("results are kept in both styles", () => {
     expect(toolResultEntry("completions", call, "SUCCESS: yes")).toEqual({
       role: "tool",
       name: "ask_human",
@@ -53,7 +52,7 @@ describe("history entries", () => {
     });
   });
 
-  it("give back the calls that were put in", () => {
+  it("stored calls are parsed back unchanged", () => {
     fc.assert(
       fc.property(fc.array(anyCall()), fc.option(fc.string(), { nil: "" }), (calls, text) => {
         expect(assistantEntries("completions", { text, calls }).flatMap(callsFromCompletion)).toEqual(calls);
@@ -64,7 +63,7 @@ describe("history entries", () => {
 });
 
 describe("calls of a model", () => {
-  it("may have no arguments, or ready objects", () => {
+  it("may have no arguments, or objects as arguments", () => {
     const item = { type: "function_call", call_id: "c", name: "help" };
     expect(callsFromResponses([item, { ...item, arguments: "" }, { ...item, arguments: { a: 1 } }])).toEqual([
       { id: "c", name: "help", args: {} },
@@ -83,15 +82,15 @@ describe("calls of a model", () => {
     [{ tool_calls: [7] }, "/tool_calls/0"],
     [{ tool_calls: {} }, "/tool_calls must be a list"],
     [null, "assistant message"],
-  ])("are refused when malformed: %j", (message, reason) => {
+  ])("are rejected when malformed: %j", (message, reason) => {
     expect(() => callsFromCompletion(message)).toThrow(reason);
-    expect(() => callsFromCompletion(message)).toThrow(MailFormatError);
+    expect(() => callsFromCompletion(message)).toThrow("not a valid");
   });
 });
 
 describe("calls at a breakpoint", () => {
-  it("have the form in which the reference shows them", () => {
-    expect(JSON.stringify(normaliseBreakpointCall(call))).toBe(
+  it("have the reference's form", () => {
+    expect(JSON.stringify(normalizeBreakpointCall(call))).toBe(
       '{"arguments":"{\\"question\\":\\"umbrella?\\"}","call_id":"call_6a56","name":"ask_human",' +
         '"type":"function_call","id":"fc_call_6a56","status":"completed"}',
     );

@@ -1,8 +1,7 @@
-/**
- * Tool calls: our own record of one, and the two shapes in which model providers keep calls and results in a history.
- */
-import { MailFormatError } from "./errors.js";
-import { isRecord } from "./record.js";
+/** Tool calls: our own record, and the two forms of calls and results in model providers' histories. */
+
+import { isRecord, type MailroomError } from "../base/index.js";
+import { badMessage } from "./errors.js";
 import type { ToolStyle } from "./tools.js";
 
 export interface AgentToolCall {
@@ -57,7 +56,7 @@ export type HistoryEntry =
   | ResponsesCallEntry
   | ResponsesResultEntry;
 
-/** What an agent said and called in one turn, as history entries. */
+/** Converts an agent's text and calls of one turn to history entries. */
 export function assistantEntries(
   style: ToolStyle,
   turn: { readonly text?: string; readonly calls: readonly AgentToolCall[] },
@@ -74,13 +73,13 @@ export function assistantEntries(
           content: [{ type: "output_text", text: turn.text }],
         });
       }
-      for (const call of turn.calls) entries.push(normaliseBreakpointCall(call));
+      for (const call of turn.calls) entries.push(normalizeBreakpointCall(call));
       return entries;
     }
   }
 }
 
-/** The result of one call, as a history entry. */
+/** Converts the result of one call to a history entry. */
 export function toolResultEntry(style: ToolStyle, call: AgentToolCall, content: string): HistoryEntry {
   switch (style) {
     case "completions":
@@ -91,10 +90,10 @@ export function toolResultEntry(style: ToolStyle, call: AgentToolCall, content: 
 }
 
 /**
- * A call as it is shown to whoever has to answer it at a breakpoint. The order of the keys is the reference's, since
- * the array of these objects travels as text.
+ * Returns a call in the form for breakpoints. The order of the keys is the reference's, because the list is sent as
+ * text.
  */
-export function normaliseBreakpointCall(call: AgentToolCall): ResponsesCallEntry {
+export function normalizeBreakpointCall(call: AgentToolCall): ResponsesCallEntry {
   return {
     arguments: JSON.stringify(call.args),
     call_id: call.id,
@@ -106,8 +105,8 @@ export function normaliseBreakpointCall(call: AgentToolCall): ResponsesCallEntry
 }
 
 /**
- * The calls in an assistant message of completions style.
- * @throws MailFormatError when a call is malformed.
+ * Returns the calls in an assistant message of completions style.
+ * @throws MailroomError `bad_message` when a call is malformed.
  */
 export function callsFromCompletion(message: unknown): AgentToolCall[] {
   if (!isRecord(message)) throw malformed("", "must be an assistant message");
@@ -122,8 +121,8 @@ export function callsFromCompletion(message: unknown): AgentToolCall[] {
 }
 
 /**
- * The function calls among the output items of responses style; other items are passed over.
- * @throws MailFormatError when a call is malformed.
+ * Returns the function calls among the output items of responses style. Other items are ignored.
+ * @throws MailroomError `bad_message` when a call is malformed.
  */
 export function callsFromResponses(items: unknown): AgentToolCall[] {
   if (!Array.isArray(items)) throw malformed("", "must be a list of output items");
@@ -140,7 +139,7 @@ function completionsEntry(
   calls: readonly AgentToolCall[],
 ): CompletionsAssistantEntry {
   const content = text === undefined || text === "" ? null : text;
-  // Providers refuse an empty list of calls.
+  // Providers reject an empty list of calls.
   if (calls.length === 0) return { role: "assistant", content: content ?? "" };
   return {
     role: "assistant",
@@ -159,7 +158,7 @@ function readCall(path: string, id: unknown, name: unknown, args: unknown): Agen
   return { id, name, args: readArguments(path, args) };
 }
 
-/** Providers send arguments as JSON text, and nothing at all for a tool without parameters. */
+/** Providers send arguments as JSON text, and omit them for a tool without parameters. */
 function readArguments(path: string, args: unknown): Readonly<Record<string, unknown>> {
   if (isRecord(args)) return args;
   if (args === undefined || args === null || args === "") return {};
@@ -176,6 +175,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-function malformed(path: string, message: string): MailFormatError {
-  return new MailFormatError("tool call", [{ path, message }]);
+function malformed(path: string, message: string): MailroomError {
+  return badMessage("tool call", [{ path, message }]);
 }

@@ -1,32 +1,32 @@
 /**
- * Tolerant in. Everything that other implementations and older documents really write, and that is not what the schemas
- * say, is put right here and nowhere else: nulls for absent fields, a system that calls itself `system`, bare
- * wrappers, older wrappers without an owner, two spellings of the subject of a completion.
+ * Tolerant in. Normalizes the known deviations of other implementations and older documents from the schemas: nulls for
+ * absent fields, a system with the address `system`, bare wrappers, older wrappers without an owner, two spellings of a
+ * completion's subject. No other place does this.
  *
- * The input is never changed. What cannot be put right is refused with the paths of the original.
+ * The input is never changed. Invalid data is rejected with the paths of the original.
  */
-import { DEEPEST_JSON, isDeeperThan } from "./depth.js";
+import { exceedsDepth, isRecord, MAX_JSON_DEPTH, ownValue } from "../base/index.js";
 import { type Checked, valueOrThrow } from "./errors.js";
 import type { MAILInterswarmMessage, MAILMessage } from "./message.js";
 import { formatTaskContributor } from "./owner.js";
-import { isRecord } from "./record.js";
+
 import { SYSTEM_SUBJECTS } from "./subjects.js";
 import { checkInterswarmMessage, checkMailMessage, type ValidateOptions } from "./validate.js";
 
 export interface AcceptOptions extends ValidateOptions {
-  /** Whose name the system of a message takes when it calls itself just `system`. */
+  /** The swarm whose name replaces the address `system`. */
   readonly localSwarm?: string;
 }
 
 export interface AcceptInterswarmOptions extends ValidateOptions {
   /**
-   * The wrapper of the oldest form has no owner: its source swarm is taken for one. Only for the route of that form;
-   * everywhere else a wrapper without an owner is malformed.
+   * Whether the source swarm becomes the owner of a wrapper without one. Only for the route of the oldest form;
+   * elsewhere such a wrapper is malformed.
    */
   readonly deriveOwner?: boolean;
 }
 
-/** A message in any known spelling, as a message that validates. */
+/** Normalizes a message in any known form to a valid message. */
 export function acceptMailMessage(value: unknown, options: AcceptOptions = {}): Checked<MAILMessage> {
   if (!isRecord(value)) return checkMailMessage(value, options);
   const message = acceptPayload(value.message, options.localSwarm);
@@ -34,7 +34,8 @@ export function acceptMailMessage(value: unknown, options: AcceptOptions = {}): 
 }
 
 /**
- * A wrapper in any known spelling. The seed puts it under `message`, older senders post it bare: both are taken.
+ * Normalizes a wrapper in any known form. The specification puts it under `message`; older senders post it bare
+ * (REF-10).
  */
 export function acceptInterswarmMessage(
   value: unknown,
@@ -46,12 +47,12 @@ export function acceptInterswarmMessage(
   return acceptWrapper(value, options);
 }
 
-/** @throws MailFormatError */
+/** @throws MailroomError `bad_message` */
 export function parseAcceptedMailMessage(value: unknown, options?: AcceptOptions): MAILMessage {
   return valueOrThrow("MAIL message", acceptMailMessage(value, options));
 }
 
-/** @throws MailFormatError */
+/** @throws MailroomError `bad_message` */
 export function parseAcceptedInterswarmMessage(
   value: unknown,
   options?: AcceptInterswarmOptions,
@@ -59,13 +60,13 @@ export function parseAcceptedInterswarmMessage(
   return valueOrThrow("MAIL interswarm message", acceptInterswarmMessage(value, options));
 }
 
-/** The subject that the published samples have where the reference itself writes `::task_complete::`. */
+/** The subject in the published samples, where the reference itself writes `::task_complete::`. */
 const SAMPLE_COMPLETION_SUBJECT = "Task complete";
 
 /**
- * Whether a message says that a task was completed. Between swarms a completion travels as a response, since the wrapper
- * knows no other type for it; there only the subject with the colons counts, because an agent may well give an
- * ordinary answer the other one. Completions with other subjects are the system's: errors, breakpoints.
+ * Whether a message completes a task. Between swarms a completion is sent as a response, because the wrapper has no
+ * other type for it. There only the subject with colons counts, because an agent's ordinary answer may have the other
+ * one. Completions with other subjects are the system's: errors, breakpoints.
  */
 export function isTaskComplete(message: MAILMessage | MAILInterswarmMessage): boolean {
   const { subject } = "payload" in message ? message.payload : message.message;
@@ -81,18 +82,42 @@ export function isTaskComplete(message: MAILMessage | MAILInterswarmMessage): bo
   }
 }
 
+const WRAPPER_FIELDS = [
+  "message_id",
+  "source_swarm",
+  "target_swarm",
+  "timestamp",
+  "payload",
+  "msg_type",
+  "task_owner",
+  "task_contributors",
+  "auth_token",
+  "metadata",
+] as const;
+const PAYLOAD_FIELDS = ["task_id", "sender", "subject", "body", "sender_swarm", "routing_info"] as const;
+const FIELDS_TO_ONE = [...PAYLOAD_FIELDS, "request_id", "recipient", "recipient_swarm"] as const;
+const FIELDS_TO_MANY = [...PAYLOAD_FIELDS, "recipients", "recipient_swarms"] as const;
+const FIELDS_OF: Readonly<Record<string, readonly string[]>> = {
+  request: FIELDS_TO_ONE,
+  response: FIELDS_TO_ONE,
+  broadcast: [...FIELDS_TO_MANY, "broadcast_id"],
+  interrupt: [...FIELDS_TO_MANY, "interrupt_id"],
+};
 const OPTIONAL_IN_PAYLOAD = ["sender_swarm", "recipient_swarm", "recipient_swarms", "routing_info"] as const;
 const OPTIONAL_IN_WRAPPER = ["auth_token", "metadata"] as const;
 const OWNER_FIELDS = ["task_owner", "task_contributors"] as const;
 
 function acceptWrapper(value: unknown, options: AcceptInterswarmOptions): Checked<MAILInterswarmMessage> {
-  if (isDeeperThan(DEEPEST_JSON, value)) {
-    return { ok: false, errors: [{ path: "", message: `is nested to more than ${DEEPEST_JSON} levels` }] };
+  if (exceedsDepth(value, MAX_JSON_DEPTH)) {
+    return { ok: false, errors: [{ path: "", message: `is nested to more than ${MAX_JSON_DEPTH} levels` }] };
   }
   if (!isRecord(value)) return checkInterswarmMessage(value, options);
   const source = typeof value.source_swarm === "string" ? value.source_swarm : undefined;
-  const wrapper = withoutNulls(value, OPTIONAL_IN_WRAPPER);
-  wrapper.payload = acceptPayload(value.payload, source);
+  // Other versions and implementations may say more than the schemas know.
+  const wrapper = withoutNulls(only(value, WRAPPER_FIELDS), OPTIONAL_IN_WRAPPER);
+  const known = typeof value.msg_type === "string" ? ownValue(FIELDS_OF, value.msg_type) : undefined;
+  const payload = isRecord(value.payload) && known !== undefined ? only(value.payload, known) : value.payload;
+  wrapper.payload = acceptPayload(payload, source);
   if (options.deriveOwner && source !== undefined) {
     const owned = withoutNulls(wrapper, OWNER_FIELDS);
     const owner = formatTaskContributor({ role: "swarm", id: source, swarm: source });
@@ -111,13 +136,20 @@ function acceptPayload(value: unknown, systemSwarm: string | undefined): unknown
   return payload;
 }
 
-/** MAIL: Type `system` has the swarm's name for an address; the published sample has the word `system`. */
+/** MAIL: Type `system` has the swarm's name as its address; the published sample has `system`. */
 function nameSystem(sender: unknown, swarm: string): unknown {
   if (!isRecord(sender) || sender.address_type !== "system" || sender.address !== "system") return sender;
   return { ...sender, address: swarm };
 }
 
-/** A copy in which the fields that may be absent are absent where they were null. */
+/** Returns a copy with these fields and no others. */
+function only(value: Readonly<Record<string, unknown>>, fields: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(
+    fields.filter((field) => Object.hasOwn(value, field)).map((field) => [field, value[field]]),
+  );
+}
+
+/** Returns a copy without optional fields that are null. */
 function withoutNulls(
   value: Readonly<Record<string, unknown>>,
   fields: readonly string[],

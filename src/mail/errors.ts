@@ -1,30 +1,27 @@
-/** One thing that is wrong with a piece of data. */
+import { MailroomError } from "../base/index.js";
+
+/** One problem of a value. */
 export interface FormatProblem {
-  /** JSON Pointer into the data; the empty string is the whole. */
+  /** JSON Pointer to the part; the empty string is the whole value. */
   readonly path: string;
   readonly message: string;
 }
 
-/** What a `check…` function answers: the value, now of a known type, or everything that is wrong with it. */
+/** Result of a `check…` function: the typed value, or all its problems. */
 export type Checked<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly errors: readonly FormatProblem[] };
 
-/** Data that claims to be MAIL and is not. Nothing was changed; the sender has to mend what `errors` lists. */
-export class MailFormatError extends Error {
-  override readonly name = "MailFormatError";
-  readonly code = "bad_message";
-  readonly errors: readonly FormatProblem[];
-
-  constructor(what: string, errors: readonly FormatProblem[]) {
-    const reasons = errors.map(({ path, message }) => (path === "" ? message : `${path} ${message}`));
-    super(`not a valid ${what}: ${reasons.join("; ")}`);
-    this.errors = errors;
-  }
+/** Creates the error for data that is not valid MAIL. `details.errors` lists the problems. */
+export function badMessage(what: string, errors: readonly FormatProblem[]): MailroomError {
+  const reasons = errors.map(({ path, message }) => (path === "" ? message : `${path} ${message}`));
+  return new MailroomError("bad_message", `not a valid ${what}: ${reasons.join("; ")}`, {
+    details: { errors },
+  });
 }
 
-/** The value of a check that succeeded; a throw for one that did not. */
+/** Returns the value of a successful check, and throws for a failed one. */
 export function valueOrThrow<T>(what: string, checked: Checked<T>): T {
-  if (!checked.ok) throw new MailFormatError(what, checked.errors);
+  if (!checked.ok) throw badMessage(what, checked.errors);
   return checked.value;
 }

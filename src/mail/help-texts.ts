@@ -1,4 +1,4 @@
-/** Prose for agents. It reaches models, so it is short and says what to do. */
+/** Help texts for models: short, with instructions. */
 
 export const SUMMARY_TEXT = `You are an agent in a swarm. The agents of a swarm work on tasks by writing each other messages through MAIL, the Multi-Agent Interface Layer.
 

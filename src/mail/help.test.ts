@@ -10,11 +10,11 @@ function titles(text: string): string[] {
 }
 
 describe("help", () => {
-  it("gives the summary unless told otherwise", () => {
+  it("returns the summary by default", () => {
     expect(titles(buildHelp(reader))).toEqual(["===== SUMMARY ====="]);
   });
 
-  it("tells an agent its addresses", () => {
+  it("returns an agent's addresses", () => {
     const text = buildHelp(reader, { ...nothing, get_identity: true });
     expect(titles(text)).toEqual(["===== YOUR IDENTITY ====="]);
     expect(text).toContain("librarian@books");
@@ -27,14 +27,14 @@ describe("help", () => {
       expect(text).toContain(`- ${parameter}`);
   });
 
-  it("reports an unknown tool in the text and explains the others", () => {
+  it("reports an unknown tool and explains the others", () => {
     const text = buildHelp(reader, { ...nothing, get_tool_help: ["fly", "constructor", "send_request"] });
     expect(text).toContain("fly: there is no MAIL tool of this name");
     expect(text).toContain("constructor: there is no MAIL tool of this name");
     expect(text).toContain("send_request: Send a request");
   });
 
-  it("has all sections at once, in order", () => {
+  it("returns several sections in order", () => {
     const text = buildHelp(reader, {
       get_summary: true,
       get_identity: true,
@@ -49,7 +49,7 @@ describe("help", () => {
     ]);
   });
 
-  it("says so when nothing was asked for", () => {
+  it("explains the options when nothing was requested", () => {
     expect(buildHelp(reader, nothing)).toContain("You asked for nothing");
   });
 });

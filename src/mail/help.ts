@@ -1,4 +1,4 @@
-/** What the `help` tool answers. */
+/** The output of the `help` tool. */
 import { formatAgentAddress } from "./address.js";
 import { PROTOCOL_TEXT, SUMMARY_TEXT } from "./help-texts.js";
 import type { HelpArguments } from "./tool-arguments.js";
@@ -9,7 +9,7 @@ export interface HelpReader {
   readonly swarm: string;
 }
 
-/** The sections that were asked for. It never fails: what it does not know it says in the text. */
+/** Returns the requested sections. Never throws: unknown names are reported in the text. */
 export function buildHelp(reader: HelpReader, asked: Partial<HelpArguments> = {}): string {
   const { get_summary = true, get_identity = false, get_tool_help = [], get_full_protocol = false } = asked;
   const sections: string[] = [];
@@ -28,7 +28,7 @@ export function buildHelp(reader: HelpReader, asked: Partial<HelpArguments> = {}
   return sections.join("\n\n");
 }
 
-/** How one MAIL tool is used. */
+/** Returns the usage of one MAIL tool. */
 export function toolHelpText(name: MailToolName): string {
   const { description, parameters, example } = MAIL_TOOLS[name];
   const lines = [`${name}: ${description}`, "Parameters:"];

@@ -1,30 +1,15 @@
 /**
- * MAIL: Data Model. The wire types as zod schemas, and the TypeScript types inferred from them. Everything else
- * that describes these shapes (published JSON Schemas, validators) is derived from this file.
+ * MAIL: Data Model. The wire types as zod schemas, with inferred TypeScript types. Published JSON Schemas and
+ * validators are derived from this file.
  *
- * Field names are the wire's (snake_case). Optional fields are absent when unknown, never `null`: the forms with
- * nulls that other implementations send are put right in `compat.ts` before they get here.
+ * Field names are the wire's (snake_case). Optional fields are absent when unknown, never `null`: `compat.ts` removes
+ * the nulls of other implementations.
  */
 import { z } from "zod";
+import { MAIL_ADDRESS_TYPES, MAIL_INTERSWARM_MESSAGE_TYPES, MAIL_MESSAGE_TYPES } from "./names.js";
 
-/** The version that MAIL servers report. Ours is a separate number. */
+/** The protocol version that MAIL servers report. Mailroom's own version is separate. */
 export const PROTOCOL_VERSION = "1.2";
-
-/** MAIL: Special agent `all`. As a recipient it stands for every agent of the local swarm. */
-export const MAIL_ALL_LOCAL_AGENTS = "all";
-
-export const MAIL_ADDRESS_TYPES = ["admin", "agent", "user", "system"] as const;
-
-export const MAIL_MESSAGE_TYPES = [
-  "request",
-  "response",
-  "broadcast",
-  "interrupt",
-  "broadcast_complete",
-] as const;
-
-/** What may travel between swarms. A completion crosses as a `response`: the wrapper has no type for it. */
-export const MAIL_INTERSWARM_MESSAGE_TYPES = ["request", "response", "broadcast", "interrupt"] as const;
 
 export const AddressType = z.enum(MAIL_ADDRESS_TYPES);
 export type AddressType = z.infer<typeof AddressType>;
@@ -35,7 +20,7 @@ export type MessageType = z.infer<typeof MessageType>;
 export const InterswarmMessageType = z.enum(MAIL_INTERSWARM_MESSAGE_TYPES);
 export type InterswarmMessageType = z.infer<typeof InterswarmMessageType>;
 
-/** Any UUID, whatever its version: the seed only says `format: uuid`. */
+/** A UUID of any version: the specification requires only `format: uuid`. */
 const Uuid = z.guid();
 
 const Timestamp = z.iso.datetime({ offset: true });
@@ -44,19 +29,19 @@ const TASK_ID_DESCRIPTION =
   "Names the task within its owner's scope. Ids that an implementation makes are UUIDs; a caller may bring its own, " +
   "any string of 1 to 256 characters without control characters, so this value is exempt from `format: uuid`.";
 
-/** Longest task id that a caller may bring. */
+/** Maximum length of a caller-chosen task id. */
 export const MAX_TASK_ID_LENGTH = 256;
 
-/** A caller's own task id need not be a UUID; see `TASK_ID_DESCRIPTION`. */
+/** A caller-chosen task id need not be a UUID; see `TASK_ID_DESCRIPTION`. */
 export const TaskId = z
   .string()
   .min(1)
   .max(MAX_TASK_ID_LENGTH)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the point
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they must be rejected
   .regex(/^[^\u0000-\u001f\u007f-\u009f]*$/, "must not contain control characters")
   .meta({ description: TASK_ID_DESCRIPTION });
 
-/** Free-form hints that travel with a payload (`remote_swarm`, `stream`, …). */
+/** Free-form hints that accompany a payload (`remote_swarm`, `stream`, …). */
 const RoutingInfo = z.record(z.string(), z.unknown()).readonly();
 
 export const MAILAddress = z
@@ -69,8 +54,8 @@ const Recipients = z.array(MAILAddress).min(1).readonly();
 const SwarmNames = z.array(z.string()).readonly();
 
 /**
- * The message types over one notion of a task id. There are two such notions (any string, UUID only), and the types
- * must not differ in anything else.
+ * Builds the message types for one kind of task id. There are two kinds (any string, UUID only); everything else is the
+ * same.
  */
 function defineMessages(taskId: typeof TaskId | typeof Uuid) {
   const toOne = {
@@ -154,7 +139,7 @@ function defineMessages(taskId: typeof TaskId | typeof Uuid) {
 
 const messages = defineMessages(TaskId);
 
-/** The same types with `task_id` held to `format: uuid` like every other id (`strict_ids`). */
+/** The same types with `format: uuid` for `task_id`, as for every other id (`strict_ids`). */
 export const strictMessages = defineMessages(Uuid);
 
 export const MAILRequest = messages.MAILRequest;
@@ -175,7 +160,7 @@ export type MAILMessage = z.infer<typeof MAILMessage>;
 export const MAILInterswarmMessage = messages.MAILInterswarmMessage;
 export type MAILInterswarmMessage = z.infer<typeof MAILInterswarmMessage>;
 
-/** What an envelope or wrapper can carry. */
+/** Payload of an envelope or wrapper. */
 export type MAILPayload = MAILMessage["message"];
 
 /** The envelope of one message type: `MAILMessageOf<"request">`. */

@@ -1,10 +1,10 @@
 /** MAIL: Ownership & Contributing. An instance is written `role:id@swarm`. */
-import { MailFormatError } from "./errors.js";
+import { badMessage } from "./errors.js";
 
 export const TASK_CONTRIBUTOR_ROLES = ["admin", "user", "swarm"] as const;
 export type TaskContributorRole = (typeof TASK_CONTRIBUTOR_ROLES)[number];
 
-/** Of one task; wrappers that name more are refused. */
+/** Maximum per task. Wrappers with more are rejected. */
 export const MOST_CONTRIBUTORS = 200;
 
 export interface TaskContributor {
@@ -18,27 +18,25 @@ export function formatTaskContributor({ role, id, swarm }: TaskContributor): str
 }
 
 /**
- * The role ends at the first `:`, the swarm begins after the last `@`. Ids are often e-mail addresses, so both
- * characters may stand in an id; neither may stand in a role or in the name of a swarm.
- * @throws MailFormatError when the text has no such parts.
+ * The role ends at the first `:`, the swarm begins after the last `@`. Ids are often e-mail addresses, so an id may
+ * contain both characters. Roles and swarm names contain neither.
+ * @throws MailroomError `bad_message` when the text has another form.
  */
 export function parseTaskContributor(text: string): TaskContributor {
   const parsed = split(text);
   if (typeof parsed === "string") {
-    throw new MailFormatError("task contributor", [
-      { path: "", message: `${JSON.stringify(text)} ${parsed}` },
-    ]);
+    throw badMessage("task contributor", [{ path: "", message: `${JSON.stringify(text)} ${parsed}` }]);
   }
   return parsed;
 }
 
-/** Why this text is not `role:id@swarm`; `undefined` if it is. */
+/** Returns why this text is not `role:id@swarm`, or `undefined` if it is. */
 export function checkTaskContributor(text: string): string | undefined {
   const parsed = split(text);
   return typeof parsed === "string" ? parsed : undefined;
 }
 
-/** The parts, or what is wrong. */
+/** Returns the parts, or the problem. */
 function split(text: string): TaskContributor | string {
   const colon = text.indexOf(":");
   if (colon < 0) return "has no role: write role:id@swarm";
@@ -46,7 +44,7 @@ function split(text: string): TaskContributor | string {
   const role = TASK_CONTRIBUTOR_ROLES.find((known) => known === name);
   if (role === undefined) return `must begin with one of the roles ${TASK_CONTRIBUTOR_ROLES.join(", ")}`;
   const at = text.lastIndexOf("@");
-  if (at < colon) return "names no swarm: write role:id@swarm";
+  if (at < colon) return "has no swarm: write role:id@swarm";
   const id = text.slice(colon + 1, at);
   const swarm = text.slice(at + 1);
   if (id === "") return "has an empty id: write role:id@swarm";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { buildBroadcast, buildComplete, buildInterrupt, buildRequest, buildResponse } from "./build.js";
-import { type AddressType, MAIL_MESSAGE_TYPES, type MAILMessage, type MessageType } from "./message.js";
+import type { AddressType, MAILMessage, MessageType } from "./message.js";
+import { MAIL_MESSAGE_TYPES } from "./names.js";
 import { type Tier, tierOf } from "./priority.js";
 
 describe("MAIL: Priority and Ordering", () => {

@@ -4,9 +4,8 @@ import type { MAILMessage } from "./message.js";
 export type Tier = 1 | 2 | 3 | 4 | 5;
 
 /**
- * MAIL: Priority and Ordering. The seed has no row for a completion by an agent; it goes with the interrupts, so that
- * chatter which is still queued cannot delay the end of a task. Ties are broken by the order of arrival, which is
- * not this function's concern.
+ * The tiers of [MAIL-PRIO-01]. The specification has no row for a completion by an agent; it shares a tier with
+ * interrupts, so that queued agent mail cannot delay the end of a task. Callers break ties by order of arrival.
  */
 export function tierOf(message: MAILMessage): Tier {
   switch (message.message.sender.address_type) {

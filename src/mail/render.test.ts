@@ -13,7 +13,7 @@ const common = {
 };
 
 describe("a message as an agent reads it", () => {
-  it("has one element per fact", () => {
+  it("has one element per field", () => {
     const message = buildRequest({
       ...common,
       sender: { address_type: "user", address: "u-17" },
@@ -45,7 +45,7 @@ describe("a message as an agent reads it", () => {
     expect(text).toContain("<type>broadcast</type>");
   });
 
-  it("[MAIL-OURS-04] lets no text close an element or forge a second message", () => {
+  it("[MAIL-OURS-04] text cannot close an element or forge a second message", () => {
     fc.assert(
       fc.property(hostileText(), hostileText(), hostileText(), (subject, body, address) => {
         const text = renderMailXml(
@@ -93,7 +93,7 @@ describe("data as a body", () => {
     );
   });
 
-  it("lets neither keys nor values open or close anything", () => {
+  it("keys and values cannot open or close elements", () => {
     fc.assert(
       fc.property(hostileText(), hostileText(), (key, value) => {
         const text = buildBodyXml({ [key]: value, list: [value] });
@@ -106,7 +106,7 @@ describe("data as a body", () => {
   });
 });
 
-/** Text made of the pieces that an attacker would use, among others. */
+/** Text that includes fragments an attacker would use. */
 function hostileText(): fc.Arbitrary<string> {
   const piece = fc.oneof(
     fc.constantFrom(
@@ -124,7 +124,7 @@ function hostileText(): fc.Arbitrary<string> {
     ),
     fc.string({ unit: "grapheme" }),
   );
-  // A key of this name means the prototype in an object literal, and "list" is taken in the test above.
+  // In an object literal this key is the prototype, and "list" is used in the test above.
   return fc
     .array(piece, { maxLength: 8 })
     .map((pieces) => pieces.join(""))

@@ -16,12 +16,12 @@ const published = {
 };
 
 describe("the published schemas", () => {
-  it("are current (else run npx tsx scripts/schemas.ts)", () => {
+  it("are current (otherwise run npx tsx scripts/schemas.ts)", () => {
     expect(published.core).toEqual(mailCoreSchema());
     expect(published.interswarm).toEqual(mailInterswarmSchema());
   });
 
-  it("say in words that a task id need not be a UUID", () => {
+  it("document that a task id need not be a UUID", () => {
     expect(published.core).toMatchObject({
       $defs: { MAILRequest: { properties: { task_id: { description: expect.stringContaining("exempt") } } } },
     });
@@ -48,11 +48,11 @@ const kinds = {
 };
 
 function compile(schema: unknown) {
-  if (typeof schema !== "object" || schema === null) throw new TypeError("a schema file holds an object");
+  if (typeof schema !== "object" || schema === null) throw new TypeError("a schema file contains an object");
   return mailAjv().compile(schema);
 }
 
-/** The first word of a file name is the schema that the example belongs to. */
+/** The first part of a file name is the schema of the example. */
 function kindOf(file: string) {
   return file.startsWith("core-") ? kinds.core : kinds.interswarm;
 }
@@ -62,7 +62,7 @@ const badFiles = readdirSync(new URL("examples/bad/", SCHEMAS)).filter((file) =>
 const wrongAt = new Map(Object.entries(Object(readJson("examples/bad/index.json"))));
 
 describe("the examples", () => {
-  it.each(goodFiles)("good/%s is valid by the published schema, our validator and zod", (file) => {
+  it.each(goodFiles)("good/%s is valid for the published schema, our validator and zod", (file) => {
     const example = readJson(`examples/good/${file}`);
     const kind = kindOf(file);
     expect(kind.published(example)).toBe(true);
@@ -70,7 +70,7 @@ describe("the examples", () => {
     expect(kind.zod.safeParse(example).success).toBe(true);
   });
 
-  it.each(badFiles)("bad/%s is refused by all three, at the place the index names", (file) => {
+  it.each(badFiles)("bad/%s is rejected by all three, at the path in the index", (file) => {
     const example = readJson(`examples/bad/${file}`);
     const kind = kindOf(file);
     expect(kind.published(example)).toBe(false);

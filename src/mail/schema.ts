@@ -1,12 +1,14 @@
-/** The wire types as JSON Schema (draft 2020-12), made from the zod source: what we publish and what we validate by. */
+/**
+ * The wire types as JSON Schema (draft 2020-12), generated from the zod schemas. Published, and used for validation.
+ */
 import { z } from "zod";
+import { isRecord } from "../base/index.js";
 import * as wire from "./message.js";
-import { isRecord } from "./record.js";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export interface SchemaOptions {
-  /** Holds `task_id` to `format: uuid` like every other id. */
+  /** Requires `format: uuid` for `task_id`, as for every other id. */
   readonly strictIds?: boolean;
 }
 
@@ -26,7 +28,7 @@ export function mailCoreSchema(options: SchemaOptions = {}): JsonSchema {
   };
 }
 
-/** `MAIL-interswarm.schema.json`: the wrapper at the root; it stands alone, so it repeats the payload types. */
+/** `MAIL-interswarm.schema.json`: the wrapper at the root. Self-contained, so it repeats the payload types. */
 export function mailInterswarmSchema(options: SchemaOptions = {}): JsonSchema {
   const types = wireTypes(options);
   const defs = definitions({ ...payloadTypes(types), MAILInterswarmMessage: types.MAILInterswarmMessage });
@@ -54,7 +56,7 @@ function payloadTypes({ MAILRequest, MAILResponse, MAILBroadcast, MAILInterrupt 
   return { MAILAddress: wire.MAILAddress, MAILRequest, MAILResponse, MAILBroadcast, MAILInterrupt };
 }
 
-/** One definition for each named type; where one uses another it refers to it. */
+/** One definition for each named type, with references between them. */
 function definitions(types: Readonly<Record<string, z.ZodType>>): Record<string, unknown> {
   const registry = z.registry<{ id: string }>();
   for (const [id, type] of Object.entries(types)) registry.add(type, { id });
@@ -68,12 +70,12 @@ function definitions(types: Readonly<Record<string, z.ZodType>>): Record<string,
   return defs;
 }
 
-/** Takes out what zod adds for its own sake, and brings descriptions along. */
+/** Removes zod's own additions and adds descriptions. */
 function tidy(zodSchema: z.core.$ZodType, jsonSchema: z.core.JSONSchema.BaseSchema): void {
-  // `readonly` is about TypeScript; a format says it better than the expression zod checks it with.
+  // `readonly` concerns only TypeScript, and a format is clearer than zod's regular expression.
   delete jsonSchema.readOnly;
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
-  // "Any keys, any values" is what a plain object means already.
+  // A plain object already allows any keys and values.
   delete jsonSchema.propertyNames;
   if (isRecord(jsonSchema.additionalProperties)) delete jsonSchema.additionalProperties;
   const description = z.globalRegistry.get(zodSchema)?.description;
@@ -82,7 +84,7 @@ function tidy(zodSchema: z.core.$ZodType, jsonSchema: z.core.JSONSchema.BaseSche
 
 /**
  * MAIL: Conditional binding. Rewrites zod's `oneOf` over complete envelopes as one envelope with an if/then for each
- * message type: the same set of messages, but a validator's complaint then concerns the one type that was meant.
+ * message type. It accepts the same messages, but errors concern only the intended type.
  */
 function bindByMessageType(union: unknown, field: "message" | "payload"): JsonSchema {
   if (!isRecord(union) || !Array.isArray(union.oneOf)) throw new TypeError("expected a union of envelopes");

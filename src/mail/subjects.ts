@@ -1,6 +1,8 @@
+import type { MAILMessage } from "./message.js";
+
 /**
- * Subjects that the system writes. MAIL: Error Handling asks that they be easy to tell from agents' mail; like the
- * reference implementation we set them between double colons.
+ * Subjects of the system's messages. MAIL: Error Handling requires that they are distinguishable from agents' mail.
+ * Like the reference implementation we use double colons.
  */
 export const SYSTEM_SUBJECTS = {
   taskComplete: "::task_complete::",
@@ -11,6 +13,7 @@ export const SYSTEM_SUBJECTS = {
   taskTimeout: "::task_timeout::",
   runtimeError: "::runtime_error::",
   maximumStepsReached: "::maximum_steps_reached::",
+  approvalRequested: "::approval_requested::",
   breakpointToolCall: "::breakpoint_tool_call::",
   actionCompleteBroadcast: "::action_complete_broadcast::",
   actionComplete: "::action_complete::",
@@ -25,12 +28,23 @@ export const SYSTEM_SUBJECTS = {
   manualStep: "::manual_step::",
 } as const;
 
-/** In the routing info of a notice of the system: the agent from which no answer will come. */
+/** Key in the routing info of a system notice: the agent that will not answer. */
 export const FAILED_AGENT = "failed_agent";
 
 export type SystemSubject = (typeof SYSTEM_SUBJECTS)[keyof typeof SYSTEM_SUBJECTS];
 
-/** Whether a subject has the form that is the system's own. */
+/** Whether a subject has the system's form. */
 export function isSystemSubject(subject: string): boolean {
   return subject.length > 4 && subject.startsWith("::") && subject.endsWith("::");
+}
+
+const ENDINGS: ReadonlySet<string> = new Set([
+  SYSTEM_SUBJECTS.taskComplete,
+  SYSTEM_SUBJECTS.taskCancelled,
+  SYSTEM_SUBJECTS.taskError,
+]);
+
+/** Whether a message notifies another swarm that the task has ended here. */
+export function isEndingNotice(message: MAILMessage): boolean {
+  return message.msg_type === "response" && ENDINGS.has(message.message.subject);
 }

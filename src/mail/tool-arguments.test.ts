@@ -8,7 +8,7 @@ import { mailAjv } from "./validate.js";
 const message = { target: "librarian", subject: "", body: "" };
 
 describe("checking tool arguments", () => {
-  it.each(MAIL_TOOL_NAMES)("takes the example of %s", (tool) => {
+  it.each(MAIL_TOOL_NAMES)("accepts the example of %s", (tool) => {
     expect(checkToolArguments(tool, MAIL_TOOLS[tool].example).ok).toBe(true);
   });
 
@@ -53,14 +53,14 @@ describe("checking tool arguments", () => {
     ["send_request", null, "must be an object"],
     ["send_request", "{}", "must be an object"],
     ["send_request", [], "must be an object"],
-  ])("%s %j is refused: %s", (tool, args, reason) => {
+  ])("%s %j is rejected: %s", (tool, args, reason) => {
     const checked = checkToolArguments(tool, args);
     if (checked.ok) throw new Error("accepted");
     expect(checked.message).toContain(reason);
     expect(checked.message).toContain(tool);
   });
 
-  it("accepts nothing that its own schema refuses, once absent optional parameters are null", () => {
+  it("accepts nothing that its own schema rejects, with null for absent optional parameters", () => {
     const value = fc.oneof(
       fc.string({ minLength: 1 }),
       fc.constant(null),
@@ -69,7 +69,7 @@ describe("checking tool arguments", () => {
       fc.integer(),
     );
     for (const tool of MAIL_TOOL_NAMES) {
-      // What the model may ask for help with is an enum in the schema; an unknown name is answered in the text.
+      // Tools to explain are an enum in the schema; the help text reports an unknown name.
       if (tool === "help") continue;
       const validate = mailAjv().compile(mailTool(tool).parameters);
       const keys = Object.keys(MAIL_TOOLS[tool].parameters);

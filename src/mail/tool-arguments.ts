@@ -1,8 +1,8 @@
 /**
- * The arguments of MAIL tools, checked. Models and remote agents write them, so anything may be in there. Written by
- * hand because every message that an agent sends comes through here.
+ * Checks the arguments of MAIL tools. They come from models and remote agents, so they may contain anything.
+ * Hand-written because this is a hot path: every message of an agent passes here.
  */
-import { isRecord } from "./record.js";
+import { isRecord } from "../base/index.js";
 import { MAIL_TOOLS, type MailToolName } from "./tool-table.js";
 
 export interface MessageArguments {
@@ -18,7 +18,7 @@ export interface HelpArguments {
   readonly get_full_protocol: boolean;
 }
 
-/** What each tool takes, with defaults filled in. */
+/** Arguments of each tool, with defaults. */
 export interface MailToolArguments {
   readonly send_request: MessageArguments;
   readonly send_response: MessageArguments;
@@ -26,7 +26,7 @@ export interface MailToolArguments {
   readonly send_broadcast: {
     readonly subject: string;
     readonly body: string;
-    /** Absent: everybody. Never empty. */
+    /** Absent: all agents. Never empty. */
     readonly targets?: readonly string[];
   };
   readonly task_complete: { readonly finish_message: string };
@@ -45,10 +45,10 @@ export interface MailToolArguments {
 
 export type ArgumentCheck<T> =
   | { readonly ok: true; readonly value: T }
-  /** `message` names the parameter and can be shown to the agent as it is. */
+  /** `message` names the parameter and can be shown to the agent. */
   | { readonly ok: false; readonly message: string };
 
-/** Optional parameters may be absent or null; parameters that the tool does not have are an error. */
+/** Checks arguments. Optional parameters may be absent or null; unknown parameters are an error. */
 export function checkToolArguments<T extends MailToolName>(
   tool: T,
   args: unknown,
@@ -116,7 +116,7 @@ function readReason(args: ArgumentReader): { readonly reason?: string } {
   return reason === undefined ? {} : { reason };
 }
 
-/** Reads values of known types and remembers the first problem; after one the values are of no use. */
+/** Reads typed values and records the first problem, after which the values are unusable. */
 class ArgumentReader {
   problem: string | undefined;
   readonly #args: Readonly<Record<string, unknown>>;

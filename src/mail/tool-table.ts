@@ -1,4 +1,4 @@
-/** MAIL: MAIL Tools, as a table: what each tool is for and what it takes. Specs, checks and help are read off it. */
+/** MAIL: MAIL Tools, as a table: purpose and parameters. Specs, checks and help are derived from it. */
 
 export const MAIL_TOOL_NAMES = [
   "send_request",
@@ -28,7 +28,7 @@ export type ParameterKind = "target" | "text" | "texts" | "flag" | "tools";
 
 export interface Parameter {
   readonly kind: ParameterKind;
-  /** May be left out or `null`. */
+  /** May be absent or `null`. */
   readonly optional?: true;
   readonly description: string;
 }
@@ -36,7 +36,7 @@ export interface Parameter {
 export interface ToolEntry {
   readonly description: string;
   readonly parameters: Readonly<Record<string, Parameter>>;
-  /** One worked call, for the help text. */
+  /** An example call, for the help text. */
   readonly example: Readonly<Record<string, unknown>>;
 }
 

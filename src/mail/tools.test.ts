@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isRecord } from "./record.js";
+import { isRecord } from "../base/index.js";
 import { MAIL_TOOL_NAMES } from "./tool-table.js";
 import {
   createAcknowledgeBroadcastTool,
@@ -25,7 +25,7 @@ import { mailAjv } from "./validate.js";
 
 const targets = ["librarian", "binder"];
 
-describe("who gets which tool", () => {
+describe("the tools of an agent", () => {
   const member = { commTargets: targets, canCompleteTasks: false, enableInterswarm: false };
   const basic = [
     "send_request",
@@ -37,34 +37,34 @@ describe("who gets which tool", () => {
   ];
   const supervisor = { ...member, canCompleteTasks: true };
 
-  it("gives the basic set to an agent that has someone to write to", () => {
+  it("are the basic set with comm targets", () => {
     expect(mailToolNamesFor(member).sort()).toEqual([...basic].sort());
   });
 
-  it("adds interrupts, broadcasts and the end of a task for a supervisor", () => {
+  it("include interrupts, broadcasts and task_complete for a supervisor", () => {
     expect(mailToolNamesFor(supervisor).sort()).toEqual(
       [...basic, "send_interrupt", "send_broadcast", "task_complete"].sort(),
     );
   });
 
-  it("adds the tools for other swarms where there are any", () => {
+  it("include the interswarm tools with interswarm enabled", () => {
     expect(mailToolNamesFor({ ...supervisor, enableInterswarm: true })).toEqual([...MAIL_TOOL_NAMES]);
     expect(mailToolNamesFor({ ...member, enableInterswarm: true }).sort()).toEqual([...basic].sort());
   });
 
-  it("leaves a solitary supervisor only the end of the task", () => {
+  it("are only task_complete for a supervisor without comm targets", () => {
     expect(mailToolNamesFor({ ...supervisor, commTargets: [] })).toEqual(["task_complete"]);
     expect(mailToolNamesFor({ ...member, commTargets: [] })).toEqual([]);
   });
 
-  it("offers task_complete iff the agent can complete tasks, whoever leads", () => {
+  it("include task_complete if and only if the agent can complete tasks", () => {
     expect(mailToolNamesFor({ ...member, supervisor: true })).not.toContain("task_complete");
     expect(mailToolNamesFor({ ...member, supervisor: true })).toContain("send_interrupt");
     expect(mailToolNamesFor({ ...supervisor, supervisor: false })).toContain("task_complete");
     expect(mailToolNamesFor({ ...supervisor, supervisor: false })).not.toContain("send_broadcast");
   });
 
-  it.each(MAIL_TOOL_NAMES)("can take %s away", (name) => {
+  it.each(MAIL_TOOL_NAMES)("can exclude %s", (name) => {
     const all = { ...supervisor, enableInterswarm: true };
     expect(mailToolsFor(all).map((tool) => tool.name)).toContain(name);
     expect(mailToolsFor({ ...all, excludeTools: [name] }).map((tool) => tool.name)).toEqual(
@@ -74,7 +74,7 @@ describe("who gets which tool", () => {
 });
 
 describe("tool schemas", () => {
-  it.each(MAIL_TOOL_NAMES)("%s keeps to the strict form and compiles", (name) => {
+  it.each(MAIL_TOOL_NAMES)("%s has the strict form and compiles", (name) => {
     const { parameters, strict } = mailTool(name, { targets });
     expect(strict).toBe(true);
     const { properties } = parameters;
@@ -87,11 +87,11 @@ describe("tool schemas", () => {
     for (const property of Object.values(properties)) {
       expect(property).toMatchObject({ title: expect.any(String), description: expect.any(String) });
     }
-    // Strict mode names every property, so that a call without any is none.
+    // Strict mode requires every property, so a call without properties is invalid.
     expect(mailAjv().compile(parameters)({})).toBe(Object.keys(properties).length === 0);
   });
 
-  it("lists the targets as long as there are only local ones", () => {
+  it("lists the targets if all are local", () => {
     expect(mailTool("send_request", { targets })).toHaveProperty(
       "parameters.properties.target.enum",
       targets,

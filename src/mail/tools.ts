@@ -1,19 +1,19 @@
-/** MAIL tools as they are offered to agents, and who is offered which. */
+/** The MAIL tools offered to agents. */
 import { MAIL_TOOL_NAMES, MAIL_TOOLS, type MailToolName, type Parameter } from "./tool-table.js";
 
 /** JSON Schema of a tool's arguments. */
 export type ParameterSchema = Readonly<Record<string, unknown>>;
 
-/** A tool, whatever a model's provider wants it to look like. */
+/** A tool, independent of the model's provider. */
 export interface ToolDefinition {
   readonly name: string;
   readonly description: string;
   readonly parameters: ParameterSchema;
-  /** Whether `parameters` keeps to the providers' strict subset (all properties required, none additional). */
+  /** Whether `parameters` is in the providers' strict subset (all properties required, none additional). */
   readonly strict?: boolean;
 }
 
-/** The two shapes in which model providers take tools. */
+/** The two forms of tools of model providers. */
 export type ToolStyle = "completions" | "responses";
 
 export interface CompletionsToolSpec {
@@ -30,10 +30,10 @@ export type ToolSpec = CompletionsToolSpec | ResponsesToolSpec;
 export interface ToolOptions {
   /** Addresses that the agent may write to. */
   readonly targets?: readonly string[];
-  /** With other swarms in reach, a target cannot be listed beforehand. */
+  /** With other swarms, the targets cannot be listed in advance. */
   readonly enableInterswarm?: boolean;
   readonly excludeTools?: readonly string[];
-  /** `responses` unless given, as in swarm files. */
+  /** Default: `responses`, as in swarm files. */
   readonly style?: ToolStyle;
 }
 
@@ -42,12 +42,12 @@ export interface SupervisorToolOptions extends ToolOptions {
   readonly canCompleteTasks?: boolean;
 }
 
-/** What decides about an agent's tools. */
+/** The properties that determine an agent's tools. */
 export interface ToolHolder {
   readonly commTargets: readonly string[];
   readonly canCompleteTasks: boolean;
   readonly enableInterswarm: boolean;
-  /** Whether it leads others (interrupts, broadcasts); whoever can complete tasks does, unless this says otherwise. */
+  /** Whether it supervises others (interrupts, broadcasts). Default: whether it can complete tasks. */
   readonly supervisor?: boolean;
   readonly excludeTools?: readonly string[];
 }
@@ -61,7 +61,7 @@ const BASIC_TOOLS: readonly MailToolName[] = [
   "help",
 ];
 
-/** A tool in the shape of a provider. Also for actions, whose schema goes through unchanged. */
+/** Converts a tool to a provider's form. Also for actions, whose schema is unchanged. */
 export function toolSpec(style: ToolStyle, tool: ToolDefinition): ToolSpec {
   const { name, description, parameters, strict = false } = tool;
   switch (style) {
@@ -72,12 +72,12 @@ export function toolSpec(style: ToolStyle, tool: ToolDefinition): ToolSpec {
   }
 }
 
-/** The name of a tool in either shape. */
+/** Returns the name of a tool in either form. */
 export function toolSpecName(spec: ToolSpec): string {
   return "function" in spec ? spec.function.name : spec.name;
 }
 
-/** One MAIL tool for an agent that may write to `targets`. */
+/** Defines one MAIL tool for an agent with the comm targets `targets`. */
 export function mailTool(
   name: MailToolName,
   options: Pick<ToolOptions, "targets" | "enableInterswarm"> = {},
@@ -95,7 +95,7 @@ export function mailTool(
       title: name,
       description,
       properties,
-      // Strict mode of the providers: everything is required, and what is optional may be null.
+      // The providers' strict mode requires all properties; optional ones may be null.
       required: Object.keys(properties),
       additionalProperties: false,
     },
@@ -104,8 +104,8 @@ export function mailTool(
 }
 
 /**
- * The MAIL tools that an agent is offered. Decisions B15: `task_complete` iff it can complete tasks. An agent with
- * nobody to write to gets no mail tools; alone it can still finish a task.
+ * Returns the names of an agent's MAIL tools: `task_complete` if and only if it can complete tasks (decision B15). An
+ * agent without comm targets gets no mail tools, but can still complete a task.
  */
 export function mailToolNamesFor(agent: ToolHolder): MailToolName[] {
   const supervisor = agent.supervisor ?? agent.canCompleteTasks;
@@ -124,18 +124,18 @@ export function mailToolNamesFor(agent: ToolHolder): MailToolName[] {
   return MAIL_TOOL_NAMES.filter((name) => granted.has(name));
 }
 
-/** The same as definitions, ready to be put into a provider's shape with `toolSpec`. */
+/** Returns the definitions of an agent's MAIL tools, for conversion with `toolSpec`. */
 export function mailToolsFor(agent: ToolHolder): Required<ToolDefinition>[] {
   const options = { targets: agent.commTargets, enableInterswarm: agent.enableInterswarm };
   return mailToolNamesFor(agent).map((name) => mailTool(name, options));
 }
 
-/** The tools of every agent that has someone to write to. */
+/** The tools of every agent with comm targets. */
 export function createMailTools(options: ToolOptions = {}): ToolSpec[] {
   return createTools(BASIC_TOOLS, options);
 }
 
-/** What a supervisor has beyond the basic tools. */
+/** The additional tools of a supervisor. */
 export function createSupervisorTools(options: SupervisorToolOptions = {}): ToolSpec[] {
   const names = supervisorToolNames({
     supervisor: true,
@@ -213,7 +213,7 @@ function targetSchema(
       type: "string",
     };
   }
-  // An enum with nothing in it is not a valid schema.
+  // An empty enum is not a valid schema.
   if (targets.length === 0) return { title, description, type: "string" };
   return { title, description, type: "string", enum: [...new Set(targets)] };
 }

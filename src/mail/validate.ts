@@ -1,6 +1,6 @@
 /**
- * Is this MAIL? Validators compiled from the published schemas. They judge the strict form only; data that comes in from
- * other implementations goes through `compat.ts`, which puts right what those are known to write.
+ * Validators compiled from the published schemas. They accept only the strict form; data from other implementations is
+ * first normalized by `compat.ts`.
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import { z } from "zod";
@@ -9,7 +9,7 @@ import type { MAILInterswarmMessage, MAILMessage } from "./message.js";
 import { type JsonSchema, mailCoreSchema, mailInterswarmSchema } from "./schema.js";
 
 export interface ValidateOptions {
-  /** Demands a UUID for `task_id` too; otherwise a caller's own id may be any string (decisions A3). */
+  /** Also requires a UUID as `task_id`. By default a caller-chosen id may be any string (decision A3). */
   readonly strictIds?: boolean;
 }
 
@@ -24,17 +24,17 @@ export function checkInterswarmMessage(
   return check(options.strictIds ? strictInterswarmMessage() : interswarmMessage(), value);
 }
 
-/** @throws MailFormatError listing everything that is wrong. */
+/** @throws MailroomError `bad_message` with all problems. */
 export function parseMailMessage(value: unknown, options?: ValidateOptions): MAILMessage {
   return valueOrThrow("MAIL message", checkMailMessage(value, options));
 }
 
-/** @throws MailFormatError listing everything that is wrong. */
+/** @throws MailroomError `bad_message` with all problems. */
 export function parseInterswarmMessage(value: unknown, options?: ValidateOptions): MAILInterswarmMessage {
   return valueOrThrow("MAIL interswarm message", checkInterswarmMessage(value, options));
 }
 
-/** Compiling takes some milliseconds, so it waits until somebody asks, and happens once. */
+/** Compiled once, on first use, because it takes several milliseconds. */
 const mailMessage = once(() => compile<MAILMessage>(mailCoreSchema()));
 const strictMailMessage = once(() => compile<MAILMessage>(mailCoreSchema({ strictIds: true })));
 const interswarmMessage = once(() => compile<MAILInterswarmMessage>(mailInterswarmSchema()));
@@ -55,8 +55,8 @@ function compile<T>(schema: JsonSchema): ValidateFunction<T> {
 }
 
 /**
- * A validator of draft 2020-12 that asserts the two formats which MAIL uses. They are the expressions that the zod types
- * check by, so the two never disagree.
+ * A draft 2020-12 validator with the two formats of MAIL. It uses the regular expressions of the zod types, so that
+ * both agree.
  */
 export function mailAjv(): Ajv2020 {
   return new Ajv2020({
@@ -68,14 +68,14 @@ export function mailAjv(): Ajv2020 {
   });
 }
 
-/** More would help nobody, and a hostile message could cause as many as it has bytes. */
+/** Maximum number of reported errors: a hostile message could cause one per byte. */
 const MOST_PROBLEMS = 20;
 
 function check<T>(validate: ValidateFunction<T>, value: unknown): Checked<T> {
   if (validate(value)) return { ok: true, value };
   const errors: FormatProblem[] = [];
   for (const error of validate.errors ?? []) {
-    // Only says that the branch of a message type was not met; the reasons stand beside it.
+    // Reports only that the branch of a message type failed; the reasons are separate errors.
     if (error.keyword === "if") continue;
     errors.push(describe(error));
     if (errors.length === MOST_PROBLEMS) break;
@@ -104,7 +104,7 @@ function describe({ keyword, instancePath, params, message }: ErrorObject): Form
     case "pattern":
       return { path: instancePath, message: "must not contain control characters" };
     default:
-      return { path: instancePath, message: message ?? `breaks the rule ${keyword}` };
+      return { path: instancePath, message: message ?? `violates the rule ${keyword}` };
   }
 }
 

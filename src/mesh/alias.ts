@@ -1,6 +1,6 @@
-/** Decisions G3: each mesh swarm has a name that the agents of our MAIL swarm can write after an `@`. */
-import { checkSwarmName } from "../mail/address.js";
-import { MeshError } from "./errors.js";
+/** Each mesh swarm has a local name that agents of the MAIL swarm write after an `@` (decision G3). */
+import { MailroomError } from "../base/index.js";
+import { checkSwarmName } from "../mail/index.js";
 
 /** `Lab Swarm` becomes `lab-swarm`, or `lab-swarm-2` if that is taken. */
 export function suggestAlias(name: string, isTaken: (alias: string) => boolean): string {
@@ -16,10 +16,10 @@ export function suggestAlias(name: string, isTaken: (alias: string) => boolean):
   for (let number = 2; ; number += 1) if (usable(`${base}-${number}`)) return `${base}-${number}`;
 }
 
-/** @throws MeshError when the operator's choice cannot be used. */
+/** @throws MailroomError when the alias is invalid or taken */
 export function checkAlias(alias: string, isTaken: (alias: string) => boolean): string {
   const wrong = checkSwarmName(alias);
-  if (wrong !== undefined) throw new MeshError("invalid_name", wrong);
-  if (isTaken(alias)) throw new MeshError("alias_taken", `the alias ${alias} is in use: choose another`);
+  if (wrong !== undefined) throw new MailroomError("invalid_name", wrong);
+  if (isTaken(alias)) throw new MailroomError("alias_taken", `the alias ${alias} is in use: choose another`);
   return alias;
 }

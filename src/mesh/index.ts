@@ -1,12 +1,15 @@
-/** The mesh room: see README.md. */
+/** The mesh module: see README.md. */
+
+export { type AdminOperationName, type AdminParts, type AdminResult, operate } from "./admin/operate.js";
+export { MeshAgent } from "./agent.js";
 export { type MeshActionsOptions, meshActions } from "./bridge/actions.js";
-export { InboundBridge, type InboundOptions } from "./bridge/in.js";
-export { MeshCarrier } from "./bridge/out.js";
-export type { MeshStore, Problem as MeshProblem } from "./core.js";
+export { MeshCarrier } from "./bridge/carrier.js";
+export { InboundBridge, type InboundOptions } from "./bridge/inbound.js";
 export { makeDevCertificates } from "./dev-ca/files.js";
-export { MeshError, type MeshErrorCode, type Refusal } from "./errors.js";
-export type { InviteInput } from "./invite/issue.js";
-export { DEFAULT_RATE_LIMITS, type RateLimits } from "./limits.js";
+export { refuse, WIRE_STATUS, type WireRefusal } from "./errors.js";
+export type { InviteInput } from "./join/invites.js";
+export { type LimitStatus, RateLimiter, type RateLimits } from "./limits.js";
+export { acceptedMastership } from "./membership/lifecycle.js";
 export type {
   Invite,
   Member,
@@ -16,33 +19,53 @@ export type {
   Swarm,
   SwarmSettings,
 } from "./membership/types.js";
-export type { Attachment, MeshMessage, MessageExtras, Priority, Reference } from "./message/types.js";
-export { MeshNode } from "./node.js";
-export { type OperationName, type OperatorParts, type Outcome, operate } from "./operator/index.js";
-export { DEFAULT_MESH_OPTIONS, type MeshOptions } from "./options.js";
-export type { MeshReads, QueuedMessage, SentMessage } from "./queue.js";
-export type { SendInput, SentReceipt } from "./sending.js";
+export { withoutTrailingSlashes } from "./message/endpoint.js";
+export { viewExtras } from "./message/extras-view.js";
+export {
+  ASP_VERSION,
+  type Attachment,
+  LIMITS,
+  MESSAGE_TYPES,
+  type MeshMessage,
+  type MessageExtras,
+  type MessageType,
+  type Priority,
+  type Reference,
+} from "./message/types.js";
+export {
+  BOX_STATUSES,
+  type BoxStatus,
+  QUEUE_STATUSES,
+  type QueuedMessage,
+  queueKey,
+  readQueueKey,
+  SENT_STATUSES,
+  type SentMessage,
+} from "./messages.js";
+export { meshIdentity, type OpenAgentInput, openMeshAgent } from "./open.js";
+export { type MeshOptions, meshOptions } from "./options.js";
+export { findMessage, type MeshReads, type MeshStore } from "./ports.js";
+export { derivedUuid, type SendInput, type SentReceipt } from "./send/message.js";
+export { type MeshSettings, meshSettings } from "./settings.js";
 export {
   type InitInput,
   initMesh,
-  type KeptIdentity,
   type OpenMeshInput,
   openMesh,
   readIdentity,
   rotateKeyFile,
+  type StoredIdentity,
 } from "./setup.js";
-export { commandWaker, sameSecret, type WakeNote, WakeTrigger, wakeNoteOf, webhookWaker } from "./wake.js";
-export { BodyMemory } from "./wire/body-memory.js";
-export { createMeshHandler, type MeshRequest, type MeshResponse } from "./wire/handler.js";
-export { type Listener, type ListenerOptions, listen } from "./wire/listener.js";
-export {
-  BatchBody,
-  createLocalHandler,
-  InboxQuery,
-  LOCAL_ROUTES,
-  type LocalOptions,
-  type LocalRequest,
-  OutboxQuery,
-  WakeBody,
-} from "./wire/local.js";
-export type { MeshRowWrite } from "./writes.js";
+export { formatTime } from "./time.js";
+export type {
+  InboxMove,
+  InviteUse,
+  MeshRowWrite,
+  Purge,
+  QueuePut,
+  QueueStatusChange,
+  SeenPut,
+  SwarmRemove,
+  ViewClear,
+  ViewWrite,
+} from "./writes.js";

@@ -2,7 +2,7 @@
 import { LRUCache } from "lru-cache";
 
 export interface RateLimit {
-  /** How many in a window; bytes, where it is they that are limited. */
+  /** Count per window: messages, requests or bytes. */
   readonly count: number;
   /** Milliseconds. */
   readonly window: number;
@@ -10,27 +10,19 @@ export interface RateLimit {
 
 export interface RateLimits {
   readonly sender: RateLimit;
-  /** The same sender's messages in bytes: what it can fill of our disk. */
+  /** Bytes of one sender's messages, to protect the disk. */
   readonly senderBytes: RateLimit;
   readonly swarm: RateLimit;
   readonly join: RateLimit;
-  /** Requests of one address that were refused: what guessing costs. */
+  /** Refused requests of one address, to slow down guessing. */
   readonly failure: RateLimit;
 }
 
-export const DEFAULT_RATE_LIMITS: RateLimits = {
-  sender: { count: 60, window: 60_000 },
-  senderBytes: { count: 8 * 1024 * 1024, window: 60_000 },
-  swarm: { count: 100, window: 60_000 },
-  join: { count: 10, window: 3_600_000 },
-  failure: { count: 120, window: 60_000 },
-};
-
-export interface Standing {
+export interface LimitStatus {
   readonly allowed: boolean;
   readonly limit: number;
   readonly remaining: number;
-  /** When the window has room again, in milliseconds since the epoch. */
+  /** When the window has capacity again, in milliseconds since the epoch. */
   readonly resetAt: number;
 }
 
@@ -39,7 +31,7 @@ interface Entry {
   readonly weight: number;
 }
 
-/** What one caller has taken in the window. */
+/** What one caller consumed in the window. */
 interface Taken {
   readonly entries: Entry[];
   total: number;
@@ -54,18 +46,18 @@ export class RateLimiter {
     this.#taken = new LRUCache({ max });
   }
 
-  /** Counts one, or as much as it weighs, unless there is no room for it. */
-  take(key: string, now: number, weight = 1): Standing {
-    const standing = this.look(key, now, weight);
-    if (!standing.allowed) return standing;
+  /** Consumes `weight` if the window has capacity for it. */
+  consume(key: string, now: number, weight = 1): LimitStatus {
+    const limit = this.check(key, now, weight);
+    if (!limit.allowed) return limit;
     const taken = this.#taken.get(key) ?? { entries: [], total: 0 };
     taken.entries.push({ at: now, weight });
     taken.total += weight;
     this.#taken.set(key, taken);
-    return { ...standing, remaining: standing.remaining - weight };
+    return { ...limit, remaining: limit.remaining - weight };
   }
 
-  look(key: string, now: number, weight = 1): Standing {
+  check(key: string, now: number, weight = 1): LimitStatus {
     const { count, window } = this.#limit;
     const taken = this.#taken.get(key) ?? { entries: [], total: 0 };
     const { entries } = taken;
@@ -81,7 +73,7 @@ export class RateLimiter {
   }
 }
 
-/** The entry with whose leaving there is room again; the oldest, if there is room already. */
+/** The entry whose expiry frees enough capacity; the oldest entry if there is enough already. */
 function lastInTheWay(entries: readonly Entry[], excess: number): Entry | undefined {
   let freed = 0;
   for (const entry of entries) {

@@ -1,44 +1,44 @@
-/** ASP: Mute. Local, with a note of it for those who watch here. */
-import type { MeshCore } from "./core.js";
-import { MeshError } from "./errors.js";
+/** ASP: Mute. Local only, with an event record. */
+import { MailroomError } from "../base/index.js";
+import type { MeshContext } from "./context.js";
 import { checkAgentId } from "./identity/agent-id.js";
 import type { Mute } from "./membership/types.js";
 
-/** @throws MeshError when no agent can have this id. */
-export async function mute(core: MeshCore, of: Mute["of"], id: string, reason?: string): Promise<void> {
+/** @throws MailroomError when the agent id is invalid */
+export async function mute(context: MeshContext, of: Mute["of"], id: string, reason?: string): Promise<void> {
   const wrong = of === "agent" ? checkAgentId(id) : undefined;
-  if (wrong !== undefined) throw new MeshError("invalid_request", `the agent id ${wrong}`);
-  const put: Mute = { of, id, at: core.now, ...(reason !== undefined && { reason }) };
-  await core.exclusive(() => core.commit([{ kind: "mesh.mute.put", mute: put }], id));
-  await note(core, "member_muted", of, id, reason);
+  if (wrong !== undefined) throw new MailroomError("invalid_request", `the agent id ${wrong}`);
+  const put: Mute = { of, id, at: context.now, ...(reason !== undefined && { reason }) };
+  await context.exclusive(() => context.commit([{ kind: "mesh.mute.put", mute: put }], id));
+  await note(context, "member_muted", of, id, reason);
 }
 
-/** Whether it was muted. */
-export async function unmute(core: MeshCore, of: Mute["of"], id: string): Promise<boolean> {
-  const { mutedAgents, mutedSwarms } = core.view;
+/** Returns whether it was muted. */
+export async function unmute(context: MeshContext, of: Mute["of"], id: string): Promise<boolean> {
+  const { mutedAgents, mutedSwarms } = context.view;
   const was = (of === "agent" ? mutedAgents : mutedSwarms).has(id);
-  await core.exclusive(() => core.commit([{ kind: "mesh.mute.remove", of, id }], id));
-  if (was) await note(core, "member_unmuted", of, id);
+  await context.exclusive(() => context.commit([{ kind: "mesh.mute.remove", of, id }], id));
+  if (was) await note(context, "member_unmuted", of, id);
   return was;
 }
 
-/** In each swarm that the agent is in. */
+/** Records the event in each swarm of which the agent is a member. */
 async function note(
-  core: MeshCore,
+  context: MeshContext,
   action: string,
   of: Mute["of"],
   id: string,
   reason?: string,
 ): Promise<void> {
-  const swarms = [...core.view.swarms.values()];
+  const swarms = [...context.view.swarms.values()];
   const swarmIds =
     of === "swarm" ? [id] : swarms.filter(({ members }) => members.has(id)).map((one) => one.id);
-  const agentId = of === "agent" ? id : core.id;
+  const agentId = of === "agent" ? id : context.id;
   for (const swarmId of swarmIds) {
-    await core.note(swarmId, {
+    await context.recordEvent(swarmId, {
       action,
       agentId,
-      initiatedBy: core.id,
+      initiatedBy: context.id,
       ...(reason !== undefined && { reason }),
     });
   }

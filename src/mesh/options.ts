@@ -1,55 +1,73 @@
-/** The settings of a mesh node, with their defaults. */
-import { DEFAULT_RATE_LIMITS, type RateLimits } from "./limits.js";
+/** The options of a mesh agent. */
+import { defaultsOf } from "../base/index.js";
+import type { RateLimits } from "./limits.js";
 import { DEFAULT_FRESHNESS, type Freshness } from "./membership/admit.js";
+import { type MeshSettings, meshSettings } from "./settings.js";
 
 export interface MeshOptions {
   readonly freshness: Freshness;
   readonly rateLimits: RateLimits;
-  /** Milliseconds after which a message that was not delivered is given up (decisions G5). */
+  /** Milliseconds after which an undelivered message is abandoned (decision G5). */
   readonly deadline: number;
-  /** Age at which a message is signed anew with a new timestamp, because receivers refuse old ones. */
+  /** Age at which a pending message is re-signed with a fresh timestamp; receivers reject old ones. */
   readonly resignAfter: number;
-  /** Messages that may wait for one peer. */
+  /** Maximum number of pending messages per peer. */
   readonly maxWaiting: number;
-  /** How long cached keys are taken for granted. ASP: Key Refresh. */
+  /** ASP: Key Refresh. Milliseconds after which a cached key is fetched again. */
   readonly keyTtl: number;
-  /** At most one fetch of an agent's key in this time. */
+  /** Minimum milliseconds between two fetches of an agent's key. */
   readonly keyRefreshPause: number;
-  /** `refresh` takes a changed key from the member's registered endpoint; `pin` waits for a rotation message. */
+  /** `refresh` accepts a changed key from the member's registered endpoint; `pin` requires a rotation message. */
   readonly keyPolicy: "refresh" | "pin";
-  /** Whether what we send is sealed: signed a second time, over the fields that the protocol leaves unsigned. */
+  /** Whether outgoing messages are sealed: signed a second time, over the fields that the protocol leaves unsigned. */
   readonly sealMessages: boolean;
   /**
-   * What is asked of others. A seal that is there must hold in any case; `remember` demands one of every key that has
-   * sealed before, so that it cannot be taken away; `require` demands one of everybody, and so of Mailrooms only.
+   * Which messages must be sealed. A seal that is present must always verify. `remember` requires one from every key
+   * that has sealed before, so that a seal cannot be removed. `require` requires one from every peer, which only
+   * Mailroom fulfills.
    */
   readonly sealPolicy: "optional" | "remember" | "require";
-  /** Whether a joiner's endpoint must answer with the key it asks to join with. */
+  /** Whether the endpoint of a joining agent must serve the key of its request. */
   readonly checkJoiners: "required" | "if_reachable" | "off";
-  /** Milliseconds that a new invite is valid unless something else is said. */
+  /** Default lifetime of an invite in milliseconds. */
   readonly inviteLifetime: number;
-  /** Whether what comes waits to become a task. Otherwise it is there to be read, and nothing more. */
+  /** Whether messages wait to become tasks. Otherwise they only stay in the inbox. */
   readonly awaitsTasks: boolean;
-  /** How long a lifecycle message is tried although the peer refuses it: it may have overtaken an earlier one. */
-  readonly lifecyclePatience: number;
-  /** Milliseconds after which messages that nobody waits for are removed. Absent: never. */
+  /** Milliseconds for which a refused lifecycle message is retried: it may have overtaken an earlier one. */
+  readonly rejectionWindow: number;
+  /** Milliseconds after which finished messages are removed. Absent: never. */
   readonly retention?: number;
   readonly metadata?: { readonly name?: string; readonly description?: string };
 }
 
-export const DEFAULT_MESH_OPTIONS: MeshOptions = {
-  freshness: DEFAULT_FRESHNESS,
-  rateLimits: DEFAULT_RATE_LIMITS,
-  deadline: 14 * 86_400_000,
-  resignAfter: 12 * 3_600_000,
-  maxWaiting: 10_000,
-  keyTtl: 86_400_000,
-  keyRefreshPause: 300_000,
-  keyPolicy: "refresh",
-  sealMessages: true,
-  sealPolicy: "remember",
-  checkJoiners: "if_reachable",
-  inviteLifetime: 86_400_000,
-  awaitsTasks: true,
-  lifecyclePatience: 3_600_000,
-};
+/** The options of an agent with these settings, or with the defaults. */
+export function meshOptions(settings: MeshSettings = defaultsOf(meshSettings)): MeshOptions {
+  const { limits, name, description, retentionDays } = settings;
+  const metadata = { ...(name !== "" && { name }), ...(description !== "" && { description }) };
+  return {
+    freshness: DEFAULT_FRESHNESS,
+    rateLimits: {
+      sender: { count: limits.senderPerMinute, window: MINUTE },
+      senderBytes: { count: limits.senderBytesPerMinute, window: MINUTE },
+      swarm: { count: limits.swarmPerMinute, window: MINUTE },
+      join: { count: limits.joinsPerHour, window: 60 * MINUTE },
+      failure: { count: limits.failuresPerMinute, window: MINUTE },
+    },
+    deadline: settings.deadline,
+    resignAfter: settings.resignAfter,
+    maxWaiting: settings.maxWaiting,
+    keyTtl: settings.keyTtl,
+    keyRefreshPause: settings.keyRefreshPause,
+    keyPolicy: settings.keyPolicy,
+    sealMessages: settings.seal,
+    sealPolicy: settings.sealPolicy,
+    checkJoiners: settings.checkJoiners,
+    inviteLifetime: settings.inviteLifetime,
+    awaitsTasks: settings.bridge.enabled,
+    rejectionWindow: settings.rejectionWindow,
+    ...(retentionDays > 0 && { retention: retentionDays * 24 * 60 * MINUTE }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+  };
+}
+
+const MINUTE = 60_000;

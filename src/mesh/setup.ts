@@ -1,21 +1,23 @@
-/** A mesh agent in a data directory: `mesh/agent.json` (who), `mesh/agent.key` (the key), `mesh/state.json` (a copy). */
+/**
+ * The files of a mesh agent in a data directory: `mesh/agent.json` (identity), `mesh/agent.key` (key),
+ * `mesh/state.json` (copy of the state).
+ */
 import { existsSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { z } from "zod";
-import type { Clock, Ids } from "../engine/ports.js";
-import { replaceFile } from "../files/durable.js";
+import { type Clock, type Ids, MailroomError, type Report } from "../base/index.js";
+import { replaceFile } from "../base/node.js";
 import type { HttpClient } from "../net/index.js";
-import type { MeshStore, Problem } from "./core.js";
-import { MeshError } from "./errors.js";
+import { MeshAgent } from "./agent.js";
 import { checkAgentId } from "./identity/agent-id.js";
 import { createKeyFile, formerKeys, nextKey, prepareNextKey, readKeyFile } from "./identity/key-file.js";
 import type { KeyPair } from "./identity/keys.js";
 import { inviteFiles } from "./invite/files.js";
 import type { MeshIdentity } from "./membership/types.js";
 import { checkEndpoint } from "./message/endpoint.js";
-import { MeshNode } from "./node.js";
-import { DEFAULT_MESH_OPTIONS, type MeshOptions } from "./options.js";
+import { type MeshOptions, meshOptions } from "./options.js";
+import type { MeshStore } from "./ports.js";
 
 const IdentityFile = z.object({
   agent_id: z.string(),
@@ -33,33 +35,32 @@ const paths = (directory: string) => ({
 export interface InitInput {
   readonly directory: string;
   readonly agentId: string;
-  /** With its path: `https://agent.example.com/swarm`. */
+  /** Including the path: `https://agent.example.com/swarm`. */
   readonly endpoint: string;
-  /** Lets an endpoint be a loopback name or address (decisions G4). */
+  /** Allows an endpoint with a loopback name or address (decision G4). */
   readonly dev?: boolean;
-  /** In the place of an agent that is there already. Its key is kept beside the new one. */
+  /** Replaces an existing agent. Its key is kept beside the new one. */
   readonly force?: boolean;
 }
 
-export interface KeptIdentity extends MeshIdentity {
-  /** Made for this machine only: loopback peers and the development CA are trusted. */
+export interface StoredIdentity extends MeshIdentity {
+  /** For this machine only: loopback peers and the development CA are trusted. */
   readonly dev: boolean;
 }
 
-export interface Initialised extends KeptIdentity {
+export interface InitializedIdentity extends StoredIdentity {
   readonly publicKey: string;
 }
 
-/** `mailroom mesh init`. @throws MeshError when there is an agent already, or when its id or endpoint cannot be. */
-export function initMesh(input: InitInput): Initialised {
+/** `mailroom mesh init`. @throws MailroomError when an agent exists, or its id or endpoint is invalid */
+export function initMesh(input: InitInput): InitializedIdentity {
   const { directory, agentId, endpoint, dev = false, force = false } = input;
   const wrongId = checkAgentId(agentId);
-  if (wrongId !== undefined) throw new MeshError("invalid_identity", `the agent id ${wrongId}`);
-  const wrongEndpoint = checkEndpoint(endpoint) ?? (dev ? undefined : checkPublic(endpoint));
-  if (wrongEndpoint !== undefined) throw new MeshError("invalid_identity", `the endpoint ${wrongEndpoint}`);
-  const { key, identity } = paths(directory);
+  if (wrongId !== undefined) throw new MailroomError("invalid_identity", `the agent id ${wrongId}`);
+  assertEndpoint(endpoint, dev);
+  const { key } = paths(directory);
   const pair = force && existsSync(key) ? replaceKeyFile(key) : createKeyFile(key);
-  replaceFile(identity, `${JSON.stringify({ agent_id: agentId, endpoint, ...(dev && { dev }) }, null, 2)}\n`);
+  writeIdentity(directory, { agentId, endpoint, dev });
   return { agentId, endpoint, dev, publicKey: pair.publicKey.text };
 }
 
@@ -69,26 +70,24 @@ function replaceKeyFile(path: string): KeyPair {
   return pair;
 }
 
-/** ASP: Infrastructure Requirements: a domain, not an address, and not this machine. */
+/** ASP: Infrastructure Requirements. A public DNS name, neither an IP address nor this machine. */
 function checkPublic(endpoint: string): string | undefined {
   const host = new URL(endpoint).hostname.replace(/^\[|\]$/gu, "");
-  if (isIP(host) !== 0) return "must have a DNS name, not an address (--dev allows it)";
+  if (isIP(host) !== 0) return "must have a DNS name, not an IP address (unless --dev is given)";
   if (!host.includes(".") || host.endsWith(".localhost"))
-    return "must have a public DNS name (--dev allows others)";
+    return "must have a public DNS name (unless --dev is given)";
   return undefined;
 }
 
-/** @throws MeshError when `mesh init` was not run here. */
-export function readIdentity(directory: string): KeptIdentity {
+/** @throws MailroomError when `mesh init` was not run in this directory */
+export function readIdentity(directory: string): StoredIdentity {
   let text: string;
   try {
     text = readFileSync(paths(directory).identity, "utf8");
   } catch (cause) {
-    throw new MeshError(
-      "not_initialised",
-      `there is no mesh agent in ${directory}: run "mailroom mesh init"`,
-      { cause },
-    );
+    throw new MailroomError("not_initialized", `no mesh agent in ${directory}: run "mailroom mesh init"`, {
+      cause,
+    });
   }
   const { agent_id, endpoint, dev } = IdentityFile.parse(JSON.parse(text));
   return { agentId: agent_id, endpoint, dev };
@@ -98,35 +97,37 @@ export interface OpenMeshInput {
   readonly directory: string;
   readonly store: MeshStore;
   readonly http: HttpClient;
+  /** See `MeshContextParts`. */
+  readonly checkUrl?: (url: string) => string | undefined;
   readonly clock: Clock;
   readonly ids: Ids;
-  readonly report: (problem: Problem) => void;
+  readonly report: Report;
   readonly options?: Partial<MeshOptions>;
-  /** In place of `mesh/state.json`: the seed's `~/.swarm/state.json`, for instance. */
+  /** Replaces `mesh/state.json`, for example by the protocol's `~/.swarm/state.json` (decision G6). */
   readonly stateFile?: string;
   /** Names that other carriers own (registry, A2A). */
   readonly isNameTaken?: (name: string) => boolean;
 }
 
-/** Opens the agent of a data directory. The store stays its owner's to close. */
-export async function openMesh(input: OpenMeshInput): Promise<MeshNode> {
+/** Opens the agent of a data directory. The caller closes the store. */
+export async function openMesh(input: OpenMeshInput): Promise<MeshAgent> {
   const { directory, options, stateFile, isNameTaken, ...parts } = input;
   const { key, invites, state } = paths(directory);
   const identity = readIdentity(directory);
   await finishRotation(key, identity.agentId, parts.store);
-  return MeshNode.open({
+  return MeshAgent.open({
     ...parts,
     identity,
     pair: readKeyFile(key),
     formerPairs: formerKeys(key),
-    options: { ...DEFAULT_MESH_OPTIONS, ...options },
+    options: { ...meshOptions(), ...options },
     inviteFiles: inviteFiles(invites),
     stateFile: stateFile ?? state,
     ...(isNameTaken !== undefined && { isNameTaken }),
   });
 }
 
-/** A crash in the middle of a change of keys: the tables say whether it was announced, and so counts. */
+/** Completes or discards a key rotation that a crash interrupted: the tables record whether it was announced. */
 async function finishRotation(key: string, agentId: string, { mesh }: MeshStore): Promise<void> {
   const next = nextKey(key);
   if (next === undefined) return;
@@ -140,18 +141,41 @@ async function finishRotation(key: string, agentId: string, { mesh }: MeshStore)
   else next.forget();
 }
 
-/** `mailroom mesh rotate-key`: a new key file, announced with the old key. The old file is kept beside it. */
-export async function rotateKeyFile(directory: string, node: MeshNode): Promise<string> {
+/**
+ * `mailroom mesh rotate-key`: creates a new key file and announces it with the old key. The old file is kept beside
+ * it.
+ */
+export async function rotateKeyFile(
+  directory: string,
+  agent: MeshAgent,
+): Promise<{ readonly publicKey: string; readonly revokedInvites: number }> {
   const { key } = paths(directory);
-  // An earlier change that was announced, but could not be written, comes first: there is no other copy of its key.
+  // Installs an earlier key that was announced but not installed, because there is no other copy of it.
   const announced = nextKey(key);
-  if (announced?.pair.publicKey.text === node.core.pair.publicKey.text) announced.install();
+  if (announced?.pair.publicKey.text === agent.context.pair.publicKey.text) announced.install();
   const next = prepareNextKey(key);
   try {
-    await node.rotateKey(next);
+    const { revokedInvites } = await agent.rotateKey(next);
+    return { publicKey: next.pair.publicKey.text, revokedInvites };
   } catch (error) {
-    if (node.core.pair !== next.pair) next.forget();
+    if (agent.context.pair !== next.pair) next.forget();
     throw error;
   }
-  return next.pair.publicKey.text;
+}
+
+/** `mailroom mesh endpoint`: stores the new endpoint and announces it. @throws MailroomError when it is not valid */
+export async function changeEndpoint(directory: string, agent: MeshAgent, endpoint: string): Promise<void> {
+  const { agentId, dev } = readIdentity(directory);
+  assertEndpoint(endpoint, dev);
+  await agent.changeEndpoint(endpoint, () => writeIdentity(directory, { agentId, endpoint, dev }));
+}
+
+function writeIdentity(directory: string, { agentId, endpoint, dev }: StoredIdentity): void {
+  const text = JSON.stringify({ agent_id: agentId, endpoint, ...(dev && { dev }) }, null, 2);
+  replaceFile(paths(directory).identity, `${text}\n`);
+}
+
+function assertEndpoint(endpoint: string, dev: boolean): void {
+  const wrong = checkEndpoint(endpoint) ?? (dev ? undefined : checkPublic(endpoint));
+  if (wrong !== undefined) throw new MailroomError("invalid_identity", `the endpoint ${wrong}`);
 }

@@ -1,9 +1,9 @@
-/** ASP: Signature. What is signed, and why a signature does not hold. */
+/** ASP: Signature. The signed text, signing and verification. */
 import { hash } from "node:crypto";
 import { decodeBase64 } from "./identity/base64.js";
 import { type KeyPair, type PublicKey, verifyAside, verifyWith } from "./identity/keys.js";
 
-/** The six signed fields. Everything else of a message is a hint. */
+/** The six signed fields. All other fields of a message are hints. */
 export interface SignedFields {
   readonly message_id: string;
   readonly timestamp: string;
@@ -13,7 +13,7 @@ export interface SignedFields {
   readonly content: string;
 }
 
-/** Ids are signed in lower case, whatever their spelling on the wire. Content is taken as it is. */
+/** Ids are signed in lower case, however they are spelled on the wire. Content is signed unchanged. */
 export function canonicalText(fields: SignedFields): string {
   const { message_id, timestamp, swarm_id, recipient, type, content } = fields;
   return `${message_id.toLowerCase()}${timestamp}${swarm_id.toLowerCase()}${recipient}${type}${content}`;
@@ -24,18 +24,18 @@ export function digestOf(fields: SignedFields): Buffer {
   return hash("sha256", canonicalText(fields), "buffer");
 }
 
-/** The caller has checked that the content is well-formed: a lone surrogate has no bytes to be signed. */
+/** The caller must have checked that the content has no lone surrogates, which cannot be encoded. */
 export function signFields(fields: SignedFields, pair: KeyPair): string {
   return pair.sign(digestOf(fields)).toString("base64");
 }
 
 export type SignatureVerdict =
   | "valid"
-  /** Not the one base64 spelling of 64 bytes. */
+  /** Not the canonical base64 of 64 bytes. */
   | "malformed_signature"
   | "wrong_signature";
 
-/** For what comes in by the thousand. */
+/** Asynchronous variant for high rates. */
 export async function isSignedBy(
   message: SignedFields & { readonly signature: string },
   key: PublicKey,

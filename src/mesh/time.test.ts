@@ -5,7 +5,7 @@ import { formatTime, parseCanonicalTime } from "./time.js";
 const digits = (length: number, max: number) =>
   fc.integer({ min: 0, max }).map((number) => String(number).padStart(length, "0"));
 
-it("reads the times that it writes, and no day, hour, minute or second that does not exist", () => {
+it("reads the times that it writes, and rejects days, hours, minutes and seconds that do not exist", () => {
   const spelled = fc
     .tuple(
       digits(4, 9_999),

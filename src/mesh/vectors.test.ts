@@ -1,4 +1,4 @@
-/** The published vectors of the protocol, positive and negative. Numbers are those of the conformance checklist. */
+/** The published test vectors of the protocol, positive and negative. */
 import { readFileSync, statSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,10 +12,10 @@ import { checkInviteTime, readInvite, signInvite } from "./invite/token.js";
 import { formatInviteUrl, parseInviteUrl } from "./invite/url.js";
 import { readSystemContent, writeSystemContent } from "./membership/system-content.js";
 import type { Swarm } from "./membership/types.js";
-import { checkDraft, type Draft, signDraft } from "./message/build.js";
+import { checkUnsignedMessage, signMessage, type UnsignedMessage } from "./message/build.js";
 import { checkMessage } from "./message/check.js";
 import { canonicalText, digestOf, signFields, verifySignature } from "./signature.js";
-import { writeStateFile } from "./state/file.js";
+import { writeStateDocument } from "./state/format.js";
 import { formatTime, parseCanonicalTime, parseTime } from "./time.js";
 
 const Fields = z.object({
@@ -106,15 +106,12 @@ function publicKey(text: string) {
 }
 
 describe("keys", () => {
-  it.each(Object.keys(vectors.keys))(
-    "[ASP-AGNT-02] 1. the public key of %s follows from its seed",
-    (name) => {
-      const { pair, public_key_raw_base64 } = pairOf(name);
-      expect(pair.publicKey.text).toBe(public_key_raw_base64);
-    },
-  );
+  it.each(Object.keys(vectors.keys))("[ASP-AGNT-02] the public key of %s follows from its seed", (name) => {
+    const { pair, public_key_raw_base64 } = pairOf(name);
+    expect(pair.publicKey.text).toBe(public_key_raw_base64);
+  });
 
-  it("2. a key file round-trips, holds 32 bytes, and is its owner's only from the beginning (8.23)", async () => {
+  it("a key file round-trips, contains 32 bytes, and is readable by its owner only from its creation on", async () => {
     const directory = await mkdtemp(join(tmpdir(), "mesh-key-"));
     const path = join(directory, "mesh", "agent.key");
     const made = createKeyFile(path);
@@ -127,11 +124,11 @@ describe("keys", () => {
     await writeFile(join(directory, "bob"), Buffer.from(agent_key_file_base64, "base64"), { mode: 0o600 });
     expect(readKeyFile(join(directory, "bob")).publicKey.text).toBe(public_key_raw_base64);
     await writeFile(join(directory, "open"), Buffer.alloc(32, 7), { mode: 0o644 });
-    expect(() => readKeyFile(join(directory, "open"))).toThrow(/readable by others/);
+    expect(() => readKeyFile(join(directory, "open"))).toThrow(/readable by other users/);
     await rm(directory, { recursive: true });
   });
 
-  it("3. the SPKI form is stored as the raw one", () => {
+  it("an SPKI key is stored in raw form", () => {
     const { public_key_spki_der_base64_NOT_USED_ON_WIRE: spki, public_key_raw_base64 } = pairOf("alice");
     expect(publicKey(spki).text).toBe(public_key_raw_base64);
   });
@@ -159,14 +156,14 @@ describe("keys", () => {
       ),
     ],
     ["beyond the prime", Buffer.from(`ee${"ff".repeat(30)}7f`, "hex").toString("base64")],
-  ])("4. a key that is %s is refused", (_, text) => {
+  ])("a key that is %s is refused", (_, text) => {
     expect(parsePublicKey(text)).toHaveProperty("reason");
   });
 });
 
 describe("signatures", () => {
   it.each([...vectors.signing, ...vectors.signing_collision.cases])(
-    "[ASP-SIGN-01] 5. $name: digest and signature, byte for byte",
+    "[ASP-SIGN-01] $name: digest and signature match byte for byte",
     (vector) => {
       expect(canonicalText(vector)).toBe(vector.canonical_string);
       expect(digestOf(vector).toString("hex")).toBe(vector.sha256_hex);
@@ -175,7 +172,7 @@ describe("signatures", () => {
   );
 
   it.each(vectors.wire_messages)(
-    "6. $name verifies, and we write the same bytes",
+    "$name verifies, and signing it again gives the same bytes",
     ({ signer, http_body_raw }) => {
       const { pair, endpoint } = pairOf(signer);
       const checked = checkMessage(JSON.parse(http_body_raw));
@@ -194,14 +191,18 @@ describe("signatures", () => {
         signature: _g,
         ...extras
       } = message;
-      const draft: Draft = { message_id, swarm_id, recipient, type, content, extras };
-      checkDraft(draft);
-      const ours = signDraft(draft, { agentId: signer, endpoint, pair }, parseCanonicalTime(timestamp) ?? 0);
+      const draft: UnsignedMessage = { message_id, swarm_id, recipient, type, content, extras };
+      checkUnsignedMessage(draft);
+      const ours = signMessage(
+        draft,
+        { agentId: signer, endpoint, pair },
+        parseCanonicalTime(timestamp) ?? 0,
+      );
       expect(JSON.stringify(ours)).toBe(http_body_raw);
     },
   );
 
-  /** Where the reference accepts and we do not, or the other way round, section 1 says why. */
+  /** Expected verdicts; all others are `wrong_signature`. REF-40 says where the reference differs. */
   const ours: Record<string, string> = {
     good: "valid",
     "uppercase-message-id": "valid",
@@ -218,29 +219,35 @@ describe("signatures", () => {
     "key-with-newline": "bad key",
     "key-small-order-identity": "bad key",
   };
-  it.each(vectors.verification)("[ASP-SIGN-02] 7, 8. $name", (vector) => {
+  it.each(vectors.verification)("[ASP-SIGN-02] $name", (vector) => {
     const parsed = parsePublicKey(vector.public_key);
     const verdict = "reason" in parsed ? "bad key" : verifySignature(vector, vector.signature, parsed.key);
     expect(verdict).toBe(ours[vector.name] ?? "wrong_signature");
   });
 
-  it("9. composed and decomposed characters are signed as they are", () => {
+  it("composed and decomposed characters are signed unchanged", () => {
     const [signing] = vectors.signing;
     if (signing === undefined) throw new Error("there are no vectors");
     const digest = (content: string) => digestOf({ ...signing, content }).toString("hex");
     expect(digest("\u00e9")).not.toBe(digest("e\u0301"));
   });
 
-  it("10. a lone surrogate is refused before signing and on receipt", () => {
+  it("a lone surrogate is refused when sending and when receiving", () => {
     const content = "half \ud83d of an emoji";
     const { body } = vectors.wire_messages[0] ?? {};
     expect(checkMessage({ ...body, content })).toMatchObject({ problems: [{ path: "content" }] });
-    const draft: Draft = { message_id: "", swarm_id: "", recipient: "bob", type: "message", content };
-    expect(() => checkDraft(draft)).toThrow(/surrogate/);
-    expect(() => checkDraft({ ...draft, content: "whole 😀" })).not.toThrow();
+    const draft: UnsignedMessage = {
+      message_id: "",
+      swarm_id: "",
+      recipient: "bob",
+      type: "message",
+      content,
+    };
+    expect(() => checkUnsignedMessage(draft)).toThrow(/surrogate/);
+    expect(() => checkUnsignedMessage({ ...draft, content: "whole 😀" })).not.toThrow();
   });
 
-  it("11. our timestamps have the canonical spelling", () => {
+  it("written timestamps are canonical", () => {
     for (const ms of [0, 1, 999, 1_770_301_800_000, Date.now()]) {
       expect(formatTime(ms)).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
       expect(parseCanonicalTime(formatTime(ms))).toBe(ms);
@@ -255,12 +262,12 @@ describe("signatures", () => {
     "yesterday",
     "2026-02-05 14:30:00.000Z",
     "2026-02-05t14:30:00.000z",
-  ])("12. the timestamp %s is not canonical", (timestamp) => {
+  ])("the timestamp %s is not canonical", (timestamp) => {
     const { body } = vectors.wire_messages[0] ?? {};
     expect(checkMessage({ ...body, timestamp })).toMatchObject({ problems: [{ path: "timestamp" }] });
   });
 
-  it("[ASP-AGNT-01] 48. ids under which one signature could be read in two ways are refused", () => {
+  it("[ASP-AGNT-01] agent ids that make a signature ambiguous are refused", () => {
     const [first, second] = vectors.signing_collision.cases;
     if (first === undefined || second === undefined) throw new Error("there is no collision");
     expect(digestOf(first)).toEqual(digestOf(second));
@@ -292,14 +299,14 @@ describe("lifecycle", () => {
   );
   const broken = "BUG_kick_reason_with_quote_is_invalid_json 1";
 
-  it.each(cases)("$name verifies, and means to us what it meant", ({ name, body }) => {
+  it.each(cases)("$name verifies and has the intended effect", ({ name, body }) => {
     const checked = checkMessage(body);
     if (!("message" in checked)) throw new Error("it was refused");
     const { message } = checked;
     const { pair } = pairOf(message.sender.agent_id);
     expect(verifySignature(message, message.signature, pair.publicKey)).toBe("valid");
     const reading = readSystemContent(message.content);
-    // The reason broke the JSON; who is out stands before it.
+    // The reason broke the JSON; the kicked agent is named before it.
     if (name === broken) {
       const content = { action: "member_kicked", agentId: "carol", reason: 'say "hi"' };
       return expect(reading).toEqual({ content });
@@ -309,7 +316,7 @@ describe("lifecycle", () => {
       content: { action, agentId: agent_id, ...(reason && { reason }), ...(endpoint && { endpoint }) },
     });
     if (action === "member_joined") return;
-    // What we write for the same occasion are the same bytes.
+    // Writing the same event gives the same bytes.
     expect(writeSystemContent(action, agent_id, reason === undefined ? {} : { reason })).toBe(
       message.content,
     );
@@ -320,11 +327,11 @@ describe("lifecycle", () => {
     `{"action":"member_left","agent_id":"carol","reason":"so "it" is"}`,
     `{"agent_id":"carol","action":"member_kicked","reason":"so "it" is"}`,
     `{"action":"member_kicked","agent_id":"carol"x","reason":"so it is"}`,
-  ])("%s is no JSON and not what a kick leaves behind: it has no effect", (content) => {
+  ])("%s is neither JSON nor a broken kick message and has no effect", (content) => {
     expect(readSystemContent(content)).toEqual({ plain: true });
   });
 
-  it("the join request carries an invite that its master signed, and the key of the joiner", () => {
+  it("the join request carries an invite signed by the master, and the joining agent's key", () => {
     const { url, body } = vectors.join_request;
     const reading = readInvite(body.invite_token);
     if (!("invite" in reading)) throw new Error("the invite was refused");
@@ -334,7 +341,7 @@ describe("lifecycle", () => {
     expect(body.sender.public_key).toBe(pairOf("bob").pair.publicKey.text);
   });
 
-  it("the record of a new swarm is what our state file has", () => {
+  it("the record of a new swarm matches the state file", () => {
     const record = vectors.create_swarm_record;
     const at = parseTime("2026-02-05T14:30:00.000Z") ?? 0;
     const { endpoint, public_key_raw_base64: publicKey } = pairOf("alice");
@@ -360,13 +367,13 @@ describe("lifecycle", () => {
       keys: none,
       sealingKeys: none,
     };
-    expect(writeStateFile({ agentId: "alice", view })).toMatchObject({ swarms: { [id]: record } });
+    expect(writeStateDocument({ agentId: "alice", view })).toMatchObject({ swarms: { [id]: record } });
   });
 });
 
 describe("invites", () => {
   it.each(vectors.invites)(
-    "[ASP-OPER-02] 38. $name: the same token and URL when no token id is added",
+    "[ASP-OPER-02] $name: token and URL are identical when no token id is added",
     ({ args, jwt, url, signer, payload_json }) => {
       const { swarm_id, master } = z
         .object({ swarm_id: z.string(), master: z.string() })
@@ -401,24 +408,22 @@ describe("invites", () => {
     "expires-naive-treated-as-utc",
     "standard-exp-claim-in-past-ignored",
   ];
-  it.each(vectors.invite_jwt_verification_at_master)(
-    "39. $name at the master",
-    ({ name, jwt, verify_with }) => {
-      const reading = readInvite(jwt);
-      const ok =
-        "invite" in reading &&
-        reading.invite.signedBy(pairOf(verify_with).pair.publicKey) &&
-        checkInviteTime(reading.invite.claims, Date.parse("2026-06-01T00:00:00Z")) === undefined;
-      expect(ok).toBe(accepted.includes(name));
-    },
-  );
+  it.each(vectors.invite_jwt_verification_at_master)("$name at the master", ({ name, jwt, verify_with }) => {
+    const reading = readInvite(jwt);
+    const ok =
+      "invite" in reading &&
+      reading.invite.signedBy(pairOf(verify_with).pair.publicKey) &&
+      checkInviteTime(reading.invite.claims, Date.parse("2026-06-01T00:00:00Z")) === undefined;
+    expect(ok).toBe(accepted.includes(name));
+  });
 
-  it.each(vectors.invite_url_parsing_at_joiner)("40. $name at the joiner", ({ name, url }) => {
+  it.each(vectors.invite_url_parsing_at_joiner)("$name at the joining agent", ({ name, url }) => {
     const parse = (): boolean => {
       const { invite } = parseInviteUrl(url);
       return checkInviteTime(invite.claims, Date.parse("2026-06-01T00:00:00Z")) === undefined;
     };
-    // A URL that contradicts its token, has a path or a fragment, is refused; the order of parameters does not matter.
+    // A URL that contradicts its token, or has a path or a fragment, is refused; the order of parameters does not
+    // matter.
     const good = ["good", "uppercase-swarm-id", "extra-param-first", "extra-param-last", "trailing-space"];
     if (good.includes(name)) expect(parse()).toBe(true);
     else if (name === "expired") expect(parse()).toBe(false);

@@ -1,7 +1,9 @@
-/** The row writes of the mesh. Decisions return them, the store carries them out, and the view in memory follows. */
-import type { RowWrite } from "../engine/ports.js";
+/**
+ * The row writes of the mesh. Decisions return them, the store executes them, and the membership state applies them.
+ */
+import type { RowWrite } from "../journal/index.js";
 import type { Ban, CachedKey, Invite, Member, Mute, PendingJoin, SwarmRecord } from "./membership/types.js";
-import type { BoxStatus, QueuedMessage, QueueStatus, SentMessage, SentStatus } from "./queue.js";
+import type { BoxStatus, QueuedMessage, QueueStatus, SentMessage, SentStatus } from "./messages.js";
 
 interface Of<Kind extends string> extends RowWrite {
   readonly kind: `mesh.${Kind}`;
@@ -10,7 +12,7 @@ interface Of<Kind extends string> extends RowWrite {
 export interface SwarmPut extends Of<"swarm.put"> {
   readonly swarm: SwarmRecord;
 }
-/** With its members, invites, pending joins and bans. Messages stay. */
+/** Includes its members, invites, pending joins and bans. Messages are kept. */
 export interface SwarmRemove extends Of<"swarm.remove"> {
   readonly swarmId: string;
 }
@@ -25,11 +27,11 @@ export interface MemberRemove extends Of<"member.remove"> {
 export interface InvitePut extends Of<"invite.put"> {
   readonly invite: Invite;
 }
-/** Counts one use. Refused when the invite is used up or revoked, whatever the writer believed. */
+/** Counts one use. Refused when the invite is used up or revoked in the store. */
 export interface InviteUse extends Of<"invite.use"> {
   readonly invite: Pick<Invite, "key" | "swarmId" | "maxUses" | "expiresAt" | "createdAt">;
 }
-/** Gives a use back: the join it was reserved for was rejected. */
+/** Releases a use, after the join that reserved it was rejected. */
 export interface InviteRelease extends Of<"invite.release"> {
   readonly swarmId: string;
   readonly key: string;
@@ -63,18 +65,18 @@ export interface MuteRemove extends Of<"mute.remove"> {
 export interface KeyPut extends Of<"key.put"> {
   readonly key: CachedKey;
 }
-/** Whoever has this key seals what it sends. */
+/** The owner of this key seals its messages. */
 export interface SealPut extends Of<"seal.put"> {
   readonly publicKey: string;
   readonly since: number;
 }
 
-/** Nobody has this key any more. */
+/** The key is no longer in use. */
 export interface SealRemove extends Of<"seal.remove"> {
   readonly publicKey: string;
 }
 
-/** What changes the view. */
+/** Writes that change the membership state. */
 export type ViewWrite =
   | SwarmPut
   | SwarmRemove
@@ -94,7 +96,7 @@ export type ViewWrite =
   | SealPut
   | SealRemove;
 
-/** Remembers that a message was taken. Refused when it was before: the batch then changes nothing. */
+/** Records that a message was accepted. Refused if it was recorded before; the batch then changes nothing. */
 export interface SeenPut extends Of<"seen.put"> {
   readonly swarmId: string;
   readonly senderId: string;
@@ -104,16 +106,16 @@ export interface SeenPut extends Of<"seen.put"> {
 export interface QueuePut extends Of<"queue.put"> {
   readonly message: QueuedMessage;
 }
-/** Moves a message on in the queue; refused unless it has one of the statuses named. */
-export interface QueueMark extends Of<"queue.mark"> {
+/** Changes the status of a queued message. Refused unless it has one of the statuses in `from`. */
+export interface QueueStatusChange extends Of<"queue.mark"> {
   readonly id: string;
   readonly from: readonly QueueStatus[];
   readonly status: QueueStatus;
   readonly at: number;
   readonly taskKey?: string;
 }
-/** Moves a message on in the inbox. No change if it is not in one of the places named. */
-export interface BoxMark extends Of<"box.mark"> {
+/** Moves a message in the inbox. No change unless it has one of the statuses in `from`. */
+export interface InboxMove extends Of<"box.mark"> {
   readonly id: string;
   readonly from: readonly BoxStatus[];
   readonly status: BoxStatus;
@@ -133,12 +135,12 @@ export interface Purge extends Of<"purge"> {
   readonly seenBefore?: number;
   readonly deletedBefore?: number;
   readonly archivedBefore?: number;
-  /** Messages in both directions that nobody waits for: read or put away, become tasks or notes, delivered or failed. */
+  /** Finished messages in both directions: read or archived, processed, delivered or failed. */
   readonly settledBefore?: number;
 }
-/** Clears all that the mesh knows but its identity, messages, and who seals: the first part of an import that replaces. */
+/** Removes everything but identity, messages and seals: the first part of an import that replaces the state. */
 export interface ViewClear extends Of<"clear"> {
-  /** Swarms whose invites, bans and pending joins stay: no file tells of them, and forgetting them would undo them. */
+  /** Swarms whose invites, bans and pending joins are kept: state files do not contain them, so they would be lost. */
   readonly sparing: readonly string[];
 }
 
@@ -146,8 +148,8 @@ export type MeshRowWrite =
   | ViewWrite
   | SeenPut
   | QueuePut
-  | QueueMark
-  | BoxMark
+  | QueueStatusChange
+  | InboxMove
   | SentPut
   | SentMark
   | Purge

@@ -1,10 +1,11 @@
-/** The HTTP client that everybody uses: guarded, bounded in time and size, with errors that say why. */
-import { Agent, type Dispatcher } from "undici";
-import { Call, TimeLimitReached, type Timers } from "./call.js";
+/** The HTTP client of all modules: guarded, limited in time and size, with errors that give the reason. */
+import type { Agent, Dispatcher } from "undici";
+import type { Timers } from "../base/index.js";
 import { guardedConnector, type Resolve, systemResolve } from "./connector.js";
 import { NetError } from "./errors.js";
 import { toNetError } from "./failures.js";
 import type { Guard } from "./guard.js";
+import { OutgoingRequest, timedOut } from "./outgoing-request.js";
 import { type Hop, isRedirect, nextHop } from "./redirects.js";
 import { connectionTls, type TlsOptions } from "./tls.js";
 
@@ -14,43 +15,43 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   /**
-   * Milliseconds: for `request` until the whole answer is there, for `open` until its head is. Default 30 s. Waiting for
-   * a free connection, the resolver and the handshake counts.
+   * Milliseconds: for `request` until the whole response has arrived, for `open` until its head has. Includes waiting
+   * for a free connection, the resolver and the handshake. Default 30 s.
    */
   readonly timeLimit?: number;
   /** Default 4 MiB for `request`; `open` has no limit unless one is given. */
   readonly maxBytes?: number;
-  /** Milliseconds without a byte of the body after which it is given up. Default 30 s; 0 waits for ever. */
+  /** Milliseconds without a byte of the body after which the request fails. Default 30 s; 0 waits forever. */
   readonly idleLimit?: number;
   readonly signal?: AbortSignal;
-  /** In place of the client's own. Guards are configuration: make few and keep them. */
+  /** Replaces the client's own. Connections are pooled per guard: create few guards and reuse them. */
   readonly guard?: Guard;
-  /** Default 0: a redirect is an answer like any other. */
+  /** Default 0: a redirect is returned like any response. */
   readonly maxRedirects?: number;
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   /** Lower-case names; several values of one name are joined with a comma. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** Where the answer came from, after redirects. */
+  /** The final URL, after redirects. */
   readonly url: string;
   text(): string;
 }
 
-export interface HttpStream extends Omit<HttpAnswer, "body" | "text"> {
-  /** To be read to its end or closed. Throws NetError when the answer breaks off. */
+export interface HttpStream extends Omit<HttpResponse, "body" | "text"> {
+  /** Must be read to its end or closed. Throws NetError when the connection breaks. */
   readonly body: AsyncIterable<Uint8Array>;
   close(): void;
 }
 
 export interface HttpClient {
-  /** @throws NetError when there is no answer; an answer of any status is not an error. */
-  request(url: string | URL, options?: RequestOptions): Promise<HttpAnswer>;
-  /** The same, handed over as soon as status and headers are there. @throws NetError */
+  /** @throws NetError when there is no response; a response of any status is not an error */
+  request(url: string | URL, options?: RequestOptions): Promise<HttpResponse>;
+  /** Like `request`, but resolves as soon as status and headers have arrived. @throws NetError */
   open(url: string | URL, options?: RequestOptions): Promise<HttpStream>;
-  /** Breaks off what is under way. */
+  /** Aborts running requests. */
   close(): Promise<void>;
 }
 
@@ -59,9 +60,11 @@ export interface HttpClientOptions {
   readonly guard: Guard;
   readonly tls?: TlsOptions;
   readonly userAgent?: string;
+  /** Speaks HTTP/2 with servers that offer nothing else. Default false. */
+  readonly http2?: boolean;
   /** Connections to one origin. Default 16. */
   readonly connectionsPerOrigin?: number;
-  /** For the resolver, and again for the connection with its handshake. Default 10 s. */
+  /** Milliseconds for the resolver, and again for the connection with its handshake. Default 10 s. */
   readonly connectTimeLimit?: number;
   /** Default: the operating system's. */
   readonly resolve?: Resolve;
@@ -70,20 +73,29 @@ export interface HttpClientOptions {
 const DEFAULT_TIME_LIMIT = 30_000;
 const DEFAULT_MAX_BYTES = 4 * 1024 * 1024;
 
-/** @throws Error when the extra authority cannot be read. */
+/** @throws Error when the extra authority cannot be read */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { clock, userAgent = "mailroom", connectionsPerOrigin = 16, connectTimeLimit = 10_000 } = options;
+  const { http2 = false } = options;
   const tls = connectionTls(options.tls);
   const resolve = options.resolve ?? systemResolve;
-  // Connections are pooled per guard: one that a lax guard let through must not serve a strict one.
+  // Connections are pooled per guard: a strict guard must not reuse a connection that a permissive one allowed.
   const agents = new Map<Guard, Agent>();
   let closed = false;
 
-  function agentFor(guard: Guard): Agent {
+  function agentFor(guard: Guard, undici: typeof import("undici")): Agent {
     let agent = agents.get(guard);
     if (agent === undefined) {
-      agent = new Agent({
-        connect: guardedConnector({ guard, tls, resolve, connectTimeLimit, clock }),
+      agent = new undici.Agent({
+        connect: guardedConnector(undici.buildConnector, {
+          guard,
+          tls,
+          resolve,
+          connectTimeLimit,
+          clock,
+          http2,
+        }),
+        allowH2: http2,
         connections: connectionsPerOrigin,
         pipelining: 1,
       });
@@ -101,16 +113,18 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       maxBytes,
     } = request;
     const guard = request.guard ?? options.guard;
-    const call = new Call(clock, timeLimit, signal);
+    const call = new OutgoingRequest(clock, timeLimit, signal);
     try {
       let hop = firstHop(target, request, userAgent);
+      // Loaded with the first request: it is large, and many processes never make one.
+      const undici = await import("undici");
       for (let redirects = 0; ; redirects += 1) {
         if (closed) throw new NetError("aborted", "the client is closed", { url: hop.url });
         const refusal = guard.checkUrl(hop.url);
         if (refusal !== undefined) throw new NetError(refusal.code, refusal.message, { url: hop.url });
         call.url = hop.url;
         call.signal.throwIfAborted();
-        const asked = agentFor(guard)
+        const asked = agentFor(guard, undici)
           .compose(marking(call))
           .request({
             origin: hop.url.origin,
@@ -150,7 +164,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     async request(target, request = {}) {
       const { timeLimit = DEFAULT_TIME_LIMIT, maxBytes = DEFAULT_MAX_BYTES } = request;
       const limit = new AbortController();
-      const cancel = clock.after(timeLimit, () => limit.abort(new TimeLimitReached(timeLimit)));
+      const cancel = clock.after(timeLimit, () => limit.abort(timedOut(timeLimit)));
       const signal =
         request.signal === undefined ? limit.signal : AbortSignal.any([request.signal, limit.signal]);
       try {
@@ -173,7 +187,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
 function firstHop(target: string | URL, request: RequestOptions, userAgent: string): Hop {
   if (typeof target === "string" && !URL.canParse(target)) {
-    throw new NetError("invalid_url", "this is not a URL", { url: target });
+    throw new NetError("invalid_url", "not a valid URL", { url: target });
   }
   return {
     url: new URL(target),
@@ -183,8 +197,8 @@ function firstHop(target: string | URL, request: RequestOptions, userAgent: stri
   };
 }
 
-/** Notes when a request is about to be written to a socket. */
-function marking(call: Call): Dispatcher.DispatcherComposeInterceptor {
+/** Records when a request is about to be written to a socket. */
+function marking(call: OutgoingRequest): Dispatcher.DispatcherComposeInterceptor {
   return (dispatch) => (request, handler) =>
     dispatch(request, {
       onRequestStart(controller, context) {
@@ -200,14 +214,17 @@ function marking(call: Call): Dispatcher.DispatcherComposeInterceptor {
 }
 
 function streamOf(
-  call: Call,
+  call: OutgoingRequest,
   answer: Dispatcher.ResponseData,
   headers: Record<string, string>,
   maxBytes: number | undefined,
 ): HttpStream {
   const url = call.url?.href ?? "";
   const tooLarge = (): NetError =>
-    new NetError("too_large", `the answer is longer than ${maxBytes} bytes`, { url, sent: true });
+    new NetError("response_too_large", `the response is longer than ${maxBytes} bytes`, {
+      url,
+      mayHaveArrived: true,
+    });
   async function* read(): AsyncGenerator<Uint8Array> {
     try {
       if (maxBytes !== undefined && Number(headers["content-length"] ?? 0) > maxBytes) throw tooLarge();
@@ -237,7 +254,7 @@ function streamOf(
   };
 }
 
-/** Closing early is our choice, not a failure that anybody has to hear of. */
+/** Closing early is intended: nothing to report. */
 function discard(answer: Dispatcher.ResponseData): void {
   answer.body.on("error", () => undefined).destroy();
 }

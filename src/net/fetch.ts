@@ -1,9 +1,9 @@
-/** The guarded client in the shape of `fetch`, for libraries that let their caller bring one. */
+/** The guarded client in the shape of `fetch`, for libraries that accept one. */
 import type { HttpClient, RequestOptions } from "./client.js";
 
 export type FetchOptions = Omit<RequestOptions, "method" | "headers" | "body" | "signal">;
 
-/** Answers that must not have a body. */
+/** Statuses whose responses must not have a body. */
 const BODILESS = new Set([101, 204, 205, 304]);
 
 export function createFetch(client: HttpClient, options: FetchOptions = {}): typeof fetch {

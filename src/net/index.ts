@@ -1,24 +1,16 @@
-/** The way out: see README.md for what it promises. */
+/** Outbound HTTP: see README.md for what it promises. */
 export { namesThisMachine } from "./allow.js";
 export {
-  type BackoffPolicy,
-  backoffDelay,
-  DEFAULT_BACKOFF,
-  parseRetryAfter,
-  type Random,
-} from "./backoff.js";
-export { type Admission, type CircuitOptions, Circuits } from "./circuit.js";
-export {
   createHttpClient,
-  type HttpAnswer,
   type HttpClient,
   type HttpClientOptions,
+  type HttpResponse,
   type HttpStream,
   type RequestOptions,
 } from "./client.js";
 export type { Resolve, ResolvedAddress } from "./connector.js";
 export { isTransient, NetError, type NetErrorCode } from "./errors.js";
 export { createFetch, type FetchOptions } from "./fetch.js";
-export { createGuard, type Guard, type GuardOptions, hostOf, portOf, type Refusal } from "./guard.js";
-export { pauseFor } from "./pause.js";
+export { createGuard, type Guard, type GuardOptions, type GuardRefusal, hostOf, portOf } from "./guard.js";
+export { isIPv6, parseAddress } from "./ranges.js";
 export type { TlsOptions } from "./tls.js";

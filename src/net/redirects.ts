@@ -1,5 +1,5 @@
-/** What follows a redirect. RFC 9110, 15.4, and the safety rules of README.md. */
-import type { Refusal } from "./guard.js";
+/** The next request of a redirect, by RFC 9110, 15.4, and the safety rules of README.md. */
+import type { GuardRefusal } from "./guard.js";
 
 export interface Hop {
   readonly url: URL;
@@ -10,7 +10,7 @@ export interface Hop {
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const BODY_HEADERS = new Set(["content-type", "content-length", "content-encoding", "content-language"]);
-/** Headers that say nothing about who asks. Any other one might be a credential, so it stays with its origin. */
+/** Headers that do not identify the caller. Any other one might be a credential, so it stays with its origin. */
 const HARMLESS = new Set(["accept", "accept-language", "user-agent"]);
 
 export function isRedirect(status: number, location: string | undefined): location is string {
@@ -19,20 +19,22 @@ export function isRedirect(status: number, location: string | undefined): locati
 
 export type NextHop =
   | { readonly next: Hop }
-  | { readonly refusal: Pick<Refusal, "message"> & { readonly code: "blocked_redirect" | "invalid_url" } };
+  | {
+      readonly refusal: Pick<GuardRefusal, "message"> & { readonly code: "blocked_redirect" | "invalid_url" };
+    };
 
 export function nextHop(hop: Hop, status: number, location: string): NextHop {
   if (!URL.canParse(location, hop.url.href)) {
-    return { refusal: { code: "invalid_url", message: "it redirects to something that is not a URL" } };
+    return { refusal: { code: "invalid_url", message: "redirects to an invalid URL" } };
   }
   const url = new URL(location, hop.url);
   if (hop.url.protocol === "https:" && url.protocol !== "https:") {
-    return refuse(`it redirects from https to ${url.protocol}//${url.host}`);
+    return refuse(`redirects from https to ${url.protocol}//${url.host}`);
   }
   const becomesGet = status === 303 ? hop.method !== "HEAD" : status < 307 && hop.method === "POST";
   const sameOrigin = url.origin === hop.url.origin;
   if (!sameOrigin && !becomesGet && hop.body !== undefined) {
-    return refuse(`it redirects a request with a body to another origin, ${url.origin}`);
+    return refuse(`redirects a request with a body to another origin, ${url.origin}`);
   }
   const headers = Object.entries(hop.headers).filter(([name]) => {
     const lower = name.toLowerCase();

@@ -1,12 +1,12 @@
 /**
- * How much waits for each target, for those who set limits: asked before an item is made, so that no commit has to be
- * refused. Items are counted when they are made. One that never becomes durable is counted until the store is asked
- * again; that happens when a target seems to be full.
+ * Counts waiting items per target, for callers that limit them: check before creating an item, so that no commit has to
+ * be rejected. Items count from their creation. An item that never becomes durable counts until the store is read
+ * again, which happens when a target seems to be full.
  */
 export class Backlog {
   readonly #parts: BacklogParts;
   #counts = new Map<string, number>();
-  /** Items made since a count began, which it may not know of. */
+  /** Items created since a count began, which may not include them. */
   #made: string[] | undefined;
 
   constructor(parts: BacklogParts) {
@@ -31,7 +31,7 @@ export class Backlog {
     else this.#counts.delete(target);
   }
 
-  /** For a start: what an earlier process has left. */
+  /** Called at startup: counts what an earlier process left. */
   async load(): Promise<void> {
     const stored = await this.#parts.stored();
     for (const [target, count] of stored) this.#counts.set(target, this.#of(target) + count);
@@ -54,8 +54,8 @@ export class Backlog {
 }
 
 export interface BacklogParts {
-  /** What waits according to the store, by target. */
+  /** Stored waiting items by target. */
   readonly stored: () => Promise<ReadonlyMap<string, number>>;
-  /** Resolves when what was made before is durable, or never will be. */
+  /** Resolves when every item created before is durable or never will be. */
   readonly written: () => Promise<unknown>;
 }

@@ -1,15 +1,16 @@
 /**
- * The promises of README.md under crashes: random items, handlers and instants of death, a virtual clock, and the
- * real store. A dead process's commits have no effect; whatever it had committed before, the next one finds.
+ * The promises of README.md under crashes: random items, handlers and crash points, a virtual clock and the real store.
+ * Commits after a crash have no effect; the next process finds everything committed before it.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Batch, type Clock, type Committed, StaleAppendError } from "../engine/ports.js";
+import type { Clock } from "../base/index.js";
+import { type Batch, type Committed, StaleAppendError } from "../journal/index.js";
 import { type FullStore, openStore } from "../store/index.js";
-import { VirtualClock } from "./contract/virtual-clock.js";
+import { VirtualClock } from "../testing/virtual-clock.js";
 import { type Attempt, type AttemptResult, Dispatcher } from "./dispatcher.js";
 import { enqueue } from "./item.js";
 
@@ -21,7 +22,7 @@ const PER_TARGET = 2;
 interface PlannedItem {
   readonly lane: number;
   readonly target: number;
-  /** What the handler answers, attempt by attempt; after that it delivers. */
+  /** Results of the handler, attempt by attempt; later attempts deliver. */
   readonly answers: readonly ("retry" | "throw" | "refuse" | "slow" | "deliver")[];
   readonly due: number;
   readonly deadline: number | undefined;
@@ -39,9 +40,9 @@ const plannedItem: fc.Arbitrary<PlannedItem> = fc.record({
 
 const scenario = fc.record({
   items: fc.array(plannedItem, { minLength: 1, maxLength: 14 }),
-  /** Commits that each process survives before it dies; the last process lives on. */
+  /** Number of commits before each process crashes; the last process does not crash. */
   lives: fc.array(fc.integer({ min: 0, max: 12 }), { maxLength: 5 }),
-  /** Whether the commit during which a process dies was kept. */
+  /** Whether the commit during the crash became durable. */
   keptLast: fc.boolean(),
 });
 
@@ -50,7 +51,7 @@ interface Observed {
   readonly violations: string[];
 }
 
-/** A store as a process sees it that dies at a certain commit: nothing it asks for later is answered. */
+/** The store as seen by a process that crashes at a certain commit: later calls never resolve. */
 function mortal(
   store: FullStore,
   lives: number,
@@ -126,7 +127,7 @@ async function live(
       underWay.set(item.target, (underWay.get(item.target) ?? 1) - 1);
     }
   };
-  // The timers of a dead process never ring, and its handlers are not called any more.
+  // Timers and handlers of a crashed process never fire.
   const mortalClock: Clock = {
     now: () => clock.now(),
     after: (ms, callback) => clock.after(ms, () => dead || callback()),
@@ -144,7 +145,7 @@ async function live(
           const expected = await store.lastNumber(OUTCOMES);
           return { journal: OUTCOMES, expected, count: 1, data };
         };
-        // Several items end at once, and each wants to be the next entry.
+        // Several items end at the same time, and each tries to append the next entry.
         for (let overtaken = true; overtaken; ) {
           overtaken = await mine.commit({ appends: [await append()], rows: [finish] }).then(
             () => false,
@@ -160,14 +161,14 @@ async function live(
   for (;;) {
     await enqueueDue();
     dispatcher.wake();
-    // Nothing polls, so nothing but real input and output stands between here and the next timer.
+    // Nothing polls, so only real input and output can happen before the next timer.
     const quiet = dispatcher.quiet().then(() => true);
     let settled = false;
     while (!settled && !dead) {
       settled = await Promise.race([quiet, new Promise<false>((resolve) => setImmediate(resolve, false))]);
     }
     if (dead) {
-      // The commit that was kept at the moment of death must be through before the next process begins.
+      // A commit that became durable during the crash must complete before the next process starts.
       await store.commit({ appends: [] });
       return;
     }
@@ -176,7 +177,7 @@ async function live(
 }
 
 describe("the outbox under crashes", () => {
-  it("gives every item exactly one outcome, lanes in order, limits kept", async () => {
+  it("gives every item exactly one outcome, keeps lanes in order and stays within the limits", async () => {
     await fc.assert(
       fc.asyncProperty(scenario, async ({ items, lives, keptLast }) => {
         const store = await openStore({ path: ":memory:" });
@@ -202,7 +203,7 @@ describe("the outbox under crashes", () => {
               dueAt: now + item.due,
               ...(item.deadline !== undefined && { deadlineAt: now + item.deadline }),
             });
-            // By another process: enqueuing is not what dies here.
+            // Enqueued by another process, which does not crash.
             await store.commit({ appends: [], rows: [row] });
             enqueued.push(id);
           }
@@ -216,7 +217,7 @@ describe("the outbox under crashes", () => {
         expect(observed.violations).toEqual([]);
         const outcomes: Ended[] = (await store.read(OUTCOMES)).flatMap(({ data }) => JSON.parse(data));
         expect(outcomes.map(({ id }) => id).sort()).toEqual([...enqueued].sort());
-        // Open circuits, full targets and whoever stands before it in its lane make no difference.
+        // Open circuits, full targets and earlier items of the lane make no difference.
         const expired = outcomes.filter(({ outcome }) => outcome === "expired");
         expect(expired.map(({ at }) => at)).toEqual(expired.map(({ deadline }) => deadline));
         for (const lane of new Set(items.map((item) => `l${item.lane}`))) {
@@ -234,7 +235,7 @@ describe("the outbox under crashes", () => {
     );
   });
 
-  it("finds what waits after the file was closed and opened again", async () => {
+  it("finds waiting items after the file was closed and reopened", async () => {
     const directory = await mkdtemp(join(tmpdir(), "mailroom-outbox-"));
     const clock = new VirtualClock();
     const now = clock.now();
@@ -261,7 +262,7 @@ describe("the outbox under crashes", () => {
     await rm(directory, { recursive: true });
   });
 
-  it("refuses a second outcome, whoever comes with it", async () => {
+  it("rejects a second outcome", async () => {
     const store = await openStore({ path: ":memory:" });
     const item = { queue: QUEUE, id: "a", lane: "l", target: "t", payload: "p", createdAt: 0, dueAt: 0 };
     await store.commit({ appends: [], rows: [enqueue(item)] });

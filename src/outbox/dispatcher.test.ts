@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, describe, expect, it } from "vitest";
-import { Circuits } from "../net/index.js";
+import { CircuitBreaker } from "../base/index.js";
 import { type FullStore, openStore } from "../store/index.js";
-import { VirtualClock } from "./contract/virtual-clock.js";
+import { VirtualClock } from "../testing/virtual-clock.js";
 import { type Attempt, type AttemptResult, Dispatcher, type QueueOptions } from "./dispatcher.js";
-import { enqueue, type Final, type OutboxItem, purgeFinished } from "./item.js";
+import { enqueue, type FinalOutcome, type OutboxItem, purgeFinished } from "./item.js";
 import type { StoredItem } from "./ports.js";
 
 const QUEUE = "test";
@@ -23,7 +23,7 @@ interface Setup {
   readonly problems: unknown[];
   readonly attempts: Attempt[];
   put(id: string, fields?: Partial<OutboxItem>): Promise<unknown>;
-  /** Runs until nothing is left to do before a time. */
+  /** Runs until nothing is due before a time. */
   run(ms?: number): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ async function setUp(
   handler: (attempt: Attempt) => AttemptResult | Promise<AttemptResult>,
   options: Partial<QueueOptions> & {
     store?: FullStore;
-    finished?: (item: StoredItem, final: Final) => void;
+    finished?: (item: StoredItem, final: FinalOutcome) => void;
   } = {},
 ): Promise<Setup> {
   const store = options.store ?? (await openStore({ path: ":memory:" }));
@@ -94,7 +94,7 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 describe("delivery", () => {
-  it("hands each item over once and remembers the outcome", async () => {
+  it("passes each item to the handler once and stores the outcome", async () => {
     const { put, run, attempts, store } = await setUp(() => delivered);
     await put("a");
     await put("b");
@@ -108,7 +108,7 @@ describe("delivery", () => {
     expect(await store.outbox.item("a")).toMatchObject({ outcome: "delivered", attempts: 1, payload: "" });
   });
 
-  it("becomes durable with the batch it came in, or not at all", async () => {
+  it("stores an item together with its batch, or not at all", async () => {
     const { store, attempts, run, clock } = await setUp(() => delivered);
     const now = clock.now();
     const item = { queue: QUEUE, id: "a", lane: "l", target: "t", payload: "p", createdAt: now, dueAt: now };
@@ -118,7 +118,7 @@ describe("delivery", () => {
     expect(attempts).toEqual([]);
   });
 
-  it("waits for the due time", async () => {
+  it("attempts nothing before the due time", async () => {
     const { put, run, attempts, clock } = await setUp(() => delivered);
     await put("later", { dueAt: clock.now() + 5_000 });
     await run(4_999);
@@ -127,7 +127,7 @@ describe("delivery", () => {
     expect(attempts).toHaveLength(1);
   });
 
-  it("keeps the order of a lane, and lets other lanes pass a blocked one", async () => {
+  it("keeps the order of a lane while other lanes pass a blocked one", async () => {
     const { put, run, attempts } = await setUp(({ item, number }) =>
       item.id === "a1" && number < 3 ? { kind: "retry", reason: "down", after: 1_000 } : delivered,
     );
@@ -138,7 +138,7 @@ describe("delivery", () => {
     expect(attempts.map(({ item }) => item.id)).toEqual(["a1", "b1", "a1", "a1", "a2"]);
   });
 
-  it("goes on with the lane when an item is refused", async () => {
+  it("continues the lane after a refused item", async () => {
     const { put, run, store } = await setUp(({ item }) =>
       item.id === "a1" ? { kind: "refused", reason: "no such agent" } : delivered,
     );
@@ -151,7 +151,7 @@ describe("delivery", () => {
     ]);
   });
 
-  it("recognises what was enqueued before, finished or not", async () => {
+  it("ignores an item whose dedupe key was enqueued before, finished or not", async () => {
     const { put, run, attempts, store } = await setUp(() => delivered);
     await put("a", { dedupeKey: "k" });
     await put("b", { dedupeKey: "k" });
@@ -167,7 +167,7 @@ describe("delivery", () => {
     expect(await store.outbox.byDedupeKey(QUEUE, "k")).toBeUndefined();
   });
 
-  it("says whether a target is full, and counts what was made before it is durable", async () => {
+  it("reports full targets, counting items that are not durable yet", async () => {
     const ends: ((result: AttemptResult) => void)[] = [];
     const { put, dispatcher } = await setUp(() => new Promise((resolve) => ends.push(resolve)));
     const { backlog } = dispatcher;
@@ -181,14 +181,14 @@ describe("delivery", () => {
     ]);
     backlog.add("peer");
     expect(backlog.isFull("peer", 2)).toBe(true);
-    // It was never committed, which comes out when somebody is turned away for it.
+    // It was never committed. The next rejection makes the count read the store, which shows it.
     while (backlog.isFull("peer", 2)) await new Promise(setImmediate);
     for (const end of ends) end(delivered);
     await dispatcher.quiet();
     expect(backlog.isFull("peer", 1)).toBe(false);
   });
 
-  it("takes up the lanes that it is told of, and what it was not told of with the next look at everything", async () => {
+  it("dispatches the lanes passed to wake, and all others with the next full scan", async () => {
     const { put, dispatcher, attempts } = await setUp(() => delivered);
     await put("told");
     await put("untold");
@@ -202,7 +202,7 @@ describe("delivery", () => {
 });
 
 describe("failure", () => {
-  it("backs off, and takes a throw for a failed attempt", async () => {
+  it("backs off after a failed attempt, and treats a throw as one", async () => {
     const { put, run, attempts, clock } = await setUp(
       ({ number }) => {
         if (number < 4) throw new Error("no route");
@@ -223,8 +223,8 @@ describe("failure", () => {
     expect(attempts.map(({ interrupted }) => interrupted)).toEqual([false, true, true, true]);
   });
 
-  it("expires at the deadline without another attempt, and says why", async () => {
-    const finals: Final[] = [];
+  it("expires at the deadline without another attempt and gives the reason", async () => {
+    const finals: FinalOutcome[] = [];
     const { put, run, attempts, store, clock } = await setUp(
       () => ({ kind: "retry", reason: "503", after: 60_000 }),
       { finished: (_, final) => finals.push(final) },
@@ -238,13 +238,13 @@ describe("failure", () => {
     expect((await store.outbox.item("a"))?.finishedAt).toBe(finals[0]?.at);
   });
 
-  it("[MAIL-OURS-08] expires at the deadline while the circuit is open, an attempt hangs, or another stands before it", async () => {
+  it("[MAIL-OURS-08] expires at the deadline while the circuit is open, an attempt hangs, or another item is ahead in its lane", async () => {
     const finals: [string, string, number][] = [];
     const hang = ({ signal }: Attempt) =>
       new Promise<AttemptResult>((_, reject) =>
         signal.addEventListener("abort", () => reject(signal.reason)),
       );
-    const circuits = new Circuits({
+    const circuits = new CircuitBreaker({
       threshold: 1,
       pause: { base: 3_600_000, factor: 1, cap: 3_600_000, jitter: 0 },
     });
@@ -265,7 +265,7 @@ describe("failure", () => {
     await put("no place", { target: "hanging", deadlineAt: start + 30_000 });
     dispatcher.wake();
     while (finals.length < 4) {
-      // A handler that hangs is never quiet.
+      // A handler that hangs is never idle.
       await new Promise(setImmediate);
       clock.step(start + 60_000);
     }
@@ -278,7 +278,7 @@ describe("failure", () => {
     expect(attempts.map(({ item }) => item.id).sort()).toEqual(["hangs", "opens it"]);
   });
 
-  it("stops asking a dead target and costs the others nothing", async () => {
+  it("stops attempts to a dead target without delaying the others", async () => {
     const { put, run, attempts, dispatcher } = await setUp(
       ({ item }) => (item.target === "dead" ? { kind: "retry", reason: "down" } : delivered),
       { targetConcurrency: 1, concurrency: 2 },
@@ -288,7 +288,7 @@ describe("failure", () => {
     await run();
     expect(attempts.filter(({ item }) => item.target === "dead")).toHaveLength(5);
     expect(attempts.filter(({ item }) => item.target === "alive")).toHaveLength(1);
-    // One attempt per pause, until somebody knows better.
+    // One attempt per pause until the target is reported back.
     await run(1_000);
     expect(attempts.filter(({ item }) => item.target === "dead")).toHaveLength(6);
     dispatcher.retryNow("dead");
@@ -296,7 +296,7 @@ describe("failure", () => {
     expect(attempts.filter(({ item }) => item.target === "dead")).toHaveLength(11);
   });
 
-  it("does not hold it against a target that it asked to wait", async () => {
+  it("does not open the circuit of a target that asks to wait", async () => {
     const { put, run, attempts } = await setUp(
       () => ({ kind: "retry", reason: "429", after: 10, answered: true }),
       { backoff: { base: 10, factor: 10, cap: 1_000, jitter: 0 } },
@@ -306,7 +306,7 @@ describe("failure", () => {
     expect(attempts.length).toBeGreaterThan(10);
   });
 
-  it("does not ask a target without pause, even one that wants it so", async () => {
+  it("pauses between attempts even if the target asks for no pause", async () => {
     const { put, run, attempts } = await setUp(
       () => ({ kind: "retry", reason: "503", after: 0, answered: true }),
       { backoff: { base: 100, factor: 2, cap: 1_000, jitter: 0 } },
@@ -317,7 +317,7 @@ describe("failure", () => {
     expect(attempts).toHaveLength(4);
   });
 
-  it("looks again when the store could not say what waits", async () => {
+  it("scans again after the store failed to read waiting items", async () => {
     const { put, run, store, problems } = await setUp(() => delivered);
     const { heads } = store.outbox;
     let refusals = 1;
@@ -332,10 +332,10 @@ describe("failure", () => {
   });
 
   it.each<[string, AttemptResult, boolean]>([
-    ["a refusal, which may be nothing but the abort", { kind: "refused", reason: "aborted" }, true],
-    ["what nobody knows", { kind: "retry", reason: "aborted", uncertain: true }, true],
-    ["what certainly was not sent", { kind: "retry", reason: "aborted" }, false],
-  ])("gives nothing up at a shutdown: %s", async (_, result, interrupted) => {
+    ["a refusal, which may be caused by the abort", { kind: "refused", reason: "aborted" }, true],
+    ["an unknown result", { kind: "retry", reason: "aborted", uncertain: true }, true],
+    ["an attempt that was certainly not sent", { kind: "retry", reason: "aborted" }, false],
+  ])("keeps the item for the next process at shutdown: %s", async (_, result, interrupted) => {
     const { put, dispatcher, attempts, store } = await setUp(
       ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve(result))),
       { journalAttempts: true },
@@ -348,7 +348,7 @@ describe("failure", () => {
     expect([item?.outcome, item?.payload, item?.interrupted]).toEqual([undefined, "a", interrupted]);
   });
 
-  it("remembers that an attempt was under way when the process died, if asked to", async () => {
+  it("marks an attempt that a crash interrupted, if the queue journals attempts", async () => {
     const store = await openStore({ path: ":memory:" });
     cleanups.push(() => store.close());
     const first = await setUp(
@@ -373,13 +373,13 @@ describe("failure", () => {
 });
 
 describe("the outcome", () => {
-  it("is committed with what the owner adds, or not at all", async () => {
+  it("is committed together with the owner's rows, or not at all", async () => {
     const holder: { store?: FullStore } = {};
     let asked = 0;
     const { put, run, store, attempts } = await setUp(() => delivered, {
       settle: async (_, { outcome }, finish) => {
         asked += 1;
-        // The first time it thinks that the journal is further than it is.
+        // The first call expects a journal number that is too high.
         const expected = asked === 1 ? 7 : 0;
         const entry = { journal: "owner", expected, count: 1, data: JSON.stringify([outcome]) };
         await holder.store?.commit({ appends: [entry], rows: [finish] });
@@ -395,7 +395,7 @@ describe("the outcome", () => {
     expect(await store.outbox.counts(QUEUE)).toMatchObject({ waiting: 0, delivered: 1 });
   });
 
-  it("is settled once, though its turn comes while its deadline is being told", async () => {
+  it("is settled once, even if its attempt starts while its expiry is being settled", async () => {
     const settled: string[] = [];
     const holder: { store?: FullStore; release?: () => void } = {};
     const { put, clock, store, dispatcher } = await setUp(() => delivered, {
@@ -425,14 +425,14 @@ describe("the outcome", () => {
     expect(await store.outbox.counts(QUEUE)).toMatchObject({ waiting: 0, expired: 1 });
   });
 
-  it("of one item that its owner cannot settle does not keep others from expiring", async () => {
+  it("of one item that its owner cannot settle does not stop others from expiring", async () => {
     const finals: string[] = [];
     const holder: { store?: FullStore } = {};
     const { put, run, clock, store } = await setUp(
       () => ({ kind: "retry", reason: "down", after: 3_600_000 }),
       {
         settle: async ({ id }, { outcome, at }, finish) => {
-          if (id === "ill") throw new Error("no picture of it");
+          if (id === "ill") throw new Error("not in memory");
           await holder.store?.commit({ appends: [], rows: [finish] });
           finals.push(`${id} ${outcome} ${at - start}`);
         },
@@ -447,7 +447,7 @@ describe("the outcome", () => {
     expect(finals).toEqual(["well expired 10000", "later expired 15500"]);
   });
 
-  it("[ENGINE-A-3] waits while the store cannot be written, without another attempt and without a complaint", async () => {
+  it("[ENGINE-A-3] waits while the store cannot be written, without another attempt and without a report", async () => {
     const directory = await mkdtemp(join(tmpdir(), "mailroom-outbox-"));
     cleanups.push(() => rm(directory, { recursive: true, force: true }));
     const store = await openStore({ directory });
@@ -457,7 +457,7 @@ describe("the outcome", () => {
     const { put, dispatcher, attempts, problems } = await setUp(
       async ({ number }) => {
         blocker.exec("BEGIN IMMEDIATE");
-        // Something is tried and fails for long enough to show.
+        // Long enough for further attempts to show.
         await Promise.race([put(`c${number}`), until(() => store.writer.degraded)]);
         return number === 1 ? { kind: "retry", reason: "later", after: 1_000 } : delivered;
       },
@@ -477,7 +477,7 @@ describe("the outcome", () => {
     expect(problems).toEqual([]);
   });
 
-  it("is not asked for again when the store refused it", async () => {
+  it("is not settled again after the store rejected it", async () => {
     const { put, run, store, attempts, problems } = await setUp(() => delivered);
     const commit = store.commit.bind(store);
     let refusals = 2;

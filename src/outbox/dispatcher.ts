@@ -1,19 +1,29 @@
-/** Drives one queue: decides who may go now, hands it to the handler, and makes the result durable. */
-import { type Clock, RowConflictError, type Store } from "../engine/ports.js";
-import { type BackoffPolicy, backoffDelay, Circuits, DEFAULT_BACKOFF, type Random } from "../net/index.js";
-import { Agenda } from "./agenda.js";
+/** Drives one queue: selects the next item, passes it to the handler and makes the result durable. */
+import {
+  CircuitBreaker,
+  type Clock,
+  DEFAULT_RETRY_POLICY,
+  messageOf,
+  type Random,
+  type Report,
+  type RetryPolicy,
+  retryDelay,
+} from "../base/index.js";
+import type { Store } from "../engine/index.js";
+import { RowConflictError } from "../journal/index.js";
 import { Backlog } from "./backlog.js";
-import { type Final, finish, type OutboxBegin, type OutboxFinish, type OutboxRetry } from "./item.js";
+import { DueQueue } from "./due-queue.js";
+import { type FinalOutcome, finish, type OutboxBegin, type OutboxFinish, type OutboxRetry } from "./item.js";
 import type { LaneHead, OutboxReads, StoredItem } from "./ports.js";
 
-/** One attempt, as the handler gets it. */
+/** One attempt, as the handler receives it. */
 export interface Attempt {
   readonly item: StoredItem;
   /** 1, 2, 3 …; attempts that a crash cut off are counted only if the queue journals attempts. */
   readonly number: number;
-  /** An earlier attempt may have got through, without anybody having heard of it. */
+  /** An earlier attempt may have reached the target without its result being known. */
   readonly interrupted: boolean;
-  /** Aborts at the time limit of the attempt and at shutdown. The handler ends soon after, whatever it answers. */
+  /** Aborts at the time limit of the attempt and at shutdown. The handler must end soon after, with any result. */
   readonly signal: AbortSignal;
 }
 
@@ -24,39 +34,44 @@ export type AttemptResult =
   | {
       readonly kind: "retry";
       readonly reason: string;
-      /** Milliseconds; in place of the backoff, unless it is shorter than the backoff's first pause. */
+      /** Milliseconds. Replaces the backoff, unless it is shorter than the backoff's first pause. */
       readonly after?: number;
-      /** The request may have got through. */
+      /** The request may have reached the target. */
       readonly uncertain?: boolean;
-      /** The target is alive and only wants to wait: does not count against its circuit. */
+      /** The target is alive and asks to wait: does not count against its circuit. */
       readonly answered?: boolean;
     };
 
-/** A throw is a retry. Must recognise the item by its id on a further attempt, or ask the other side to. */
-export type Handler = (attempt: Attempt) => Promise<AttemptResult>;
+/** A throw counts as `retry`. A further attempt has the same id: the handler or the target must recognize it. */
+export type DeliveryHandler = (attempt: Attempt) => Promise<AttemptResult>;
 
 /**
- * Makes an outcome durable: commits the row `finish` together with what the owner of the queue has to say about it. Must
- * not be refused for a lack of room: the outcome is known. When it throws, it is called again after a pause.
+ * Makes an outcome durable: commits the row `finish` together with the queue owner's rows. Commit it as a `result`,
+ * which is never rejected for lack of capacity. When it throws, it is called again after a pause.
  */
-export type Settle = (item: StoredItem, final: Final, finish: OutboxFinish) => Promise<unknown>;
+export type Settle = (item: StoredItem, final: FinalOutcome, finish: OutboxFinish) => Promise<unknown>;
 
 export interface QueueOptions {
   readonly queue: string;
-  readonly handler: Handler;
+  readonly handler: DeliveryHandler;
   /** Default: the row alone. */
   readonly settle?: Settle;
   /** Attempts at once. Default 64. */
   readonly concurrency?: number;
+  /**
+   * Milliseconds after which an attempt no longer occupies one of these places, so that silent targets do not delay the
+   * others. Default 2 s.
+   */
+  readonly slowAfter?: number;
   /** Attempts at once to one target. Default 4. */
   readonly targetConcurrency?: number;
-  readonly backoff?: BackoffPolicy;
-  readonly circuits?: Circuits;
+  readonly backoff?: RetryPolicy;
+  readonly circuits?: CircuitBreaker;
   /** Milliseconds that an attempt may take. Default 60 s. */
   readonly timeLimit?: number;
   /**
-   * Commits the beginning of each attempt, at the price of a commit: for targets that do not recognise ids, so that
-   * after a crash the handler knows that an attempt was under way. May be decided for each item. Default false.
+   * Commits the start of each attempt, at the cost of a commit: for targets that do not recognize ids, so that the
+   * handler learns after a crash that an attempt was interrupted. Can be decided per item. Default false.
    */
   readonly journalAttempts?: boolean | ((item: StoredItem) => boolean);
 }
@@ -66,40 +81,49 @@ export interface DispatcherParts {
   readonly reads: OutboxReads;
   readonly clock: Clock;
   readonly random?: Random;
-  /** Told of what goes wrong where nobody waits for an answer. */
-  readonly report: (problem: { code: string; message: string; cause: unknown }) => void;
+  /** Receives failures that no caller is waiting for. */
+  readonly report: Report;
 }
 
 const PAGE = 256;
-/** How long to wait when the store did not take what it was given. */
+/** Pause after a failed commit. */
 const STORE_PAUSE = 1_000;
 /** How long `stop` waits for a store that cannot be written. */
 const STOP_PATIENCE = 10_000;
 
+/** How many slow attempts may run beside the others, as a multiple of `concurrency`. */
+const MOST_SLOW = 8;
+/** The part of the places that targets get whose last attempt was slow. */
+const SHARE_OF_SLOW = 4;
+
 export class Dispatcher {
-  /** For limits on what waits: whoever makes an item adds it here. */
+  /** Counts waiting items for limits: callers that create an item add it here. */
   readonly backlog: Backlog;
   readonly #parts: DispatcherParts;
   readonly #options: QueueOptions;
   readonly #random: Random;
-  readonly #circuits: Circuits;
-  readonly #agenda = new Agenda();
-  /** Heads in the agenda or under way: each is in one place only. */
+  readonly #circuits: CircuitBreaker;
+  readonly #dueQueue = new DueQueue();
+  /** Heads in the queue or being attempted: each is tracked once. */
   readonly #known = new Set<string>();
   readonly #busy = new Map<string, number>();
-  /** Items in an attempt: what comes of it counts, whatever their deadline. */
+  /** Attempts that occupy a place, those of them to slow targets, and slow attempts that occupy none. */
+  readonly #places = { taken: 0, bySlow: 0, slow: 0 };
+  /** Targets whose last attempt was slow. */
+  readonly #slowTargets = new Set<string>();
+  /** Items being attempted: the result of the attempt counts, even after their deadline. */
   readonly #attempted = new Set<string>();
-  /** Outcomes that are known but could not be committed yet: their attempt is not made again. */
-  readonly #unsettled = new Map<string, Final>();
-  /** Outcomes on their way to the store: whoever comes with another one for the same item waits for the first. */
+  /** Outcomes that could not be committed yet: their attempt is not repeated. */
+  readonly #unsettled = new Map<string, FinalOutcome>();
+  /** Outcomes being committed: a second outcome for the same item waits for the first. */
   readonly #settling = new Map<string, Promise<void>>();
   readonly #running = new Set<Promise<void>>();
   readonly #stop = new AbortController();
-  /** What to look for: everything, or these lanes. */
+  /** What to scan: everything, or these lanes. */
   #lookEverywhere = false;
   readonly #lanes = new Set<string>();
   #nextDeadline: number | undefined;
-  /** When to look again, after the store could not say what waits. */
+  /** When to scan again after a failed read of the store. */
   #loadAgainAt: number | undefined;
   #loading: Promise<void> | undefined;
   #isCounted = false;
@@ -111,15 +135,15 @@ export class Dispatcher {
     this.#random = parts.random ?? Math.random;
     this.backlog = new Backlog({
       stored: () => parts.reads.waitingByTarget(options.queue),
-      // Batches take effect in order: an empty one is done when everything before it is.
+      // Batches take effect in order: an empty one resolves when everything before it is durable.
       written: () => parts.store.commit({ appends: [] }, "result"),
     });
-    this.#circuits = options.circuits ?? new Circuits({ random: this.#random });
+    this.#circuits = options.circuits ?? new CircuitBreaker({ random: this.#random });
   }
 
   /**
-   * Takes up what waits. To be called after each commit that enqueued something, with the lanes of that where they are
-   * known: then nothing else is looked at.
+   * Starts waiting items. Call it after each commit that enqueued something, with its lanes if known: then only those
+   * lanes are read.
    */
   wake(lanes?: Iterable<string>): void {
     if (lanes === undefined) this.#lookEverywhere = true;
@@ -127,14 +151,32 @@ export class Dispatcher {
     this.#look();
   }
 
-  /** Somebody knows that the target is back: its circuit closes and what waits for it is due now. */
+  /** The target is known to be back: closes its circuit and makes its waiting items due now. */
   retryNow(target: string): void {
     this.#circuits.reset(target);
-    this.#agenda.hasten(target, this.#parts.clock.now());
+    this.#dueQueue.hasten(target, this.#parts.clock.now());
     this.#pump();
   }
 
-  /** Attempts under way. */
+  get queue(): string {
+    return this.#options.queue;
+  }
+
+  /**
+   * Gives a waiting item up: its owner is notified as if it had expired. Returns whether it was waiting; an item that is
+   * being attempted is not.
+   */
+  async abandon(id: string, reason: string): Promise<boolean> {
+    const item = await this.#parts.reads.item(id);
+    if (item === undefined || item.queue !== this.queue || item.outcome !== undefined) return false;
+    if (this.#attempted.has(id) || this.#unsettled.has(id)) return false;
+    const at = this.#parts.clock.now();
+    await this.#finish(item, item, { outcome: "expired", attempts: item.attempts, at, reason });
+    this.#pump();
+    return true;
+  }
+
+  /** Number of running attempts. */
   get underWay(): number {
     return this.#running.size;
   }
@@ -147,8 +189,8 @@ export class Dispatcher {
   }
 
   /**
-   * Aborts attempts under way and waits for them; what has no outcome yet is taken up by the next process. Outcomes that
-   * the store cannot take for the moment are left to it.
+   * Aborts running attempts and waits for them. Items without an outcome, and outcomes that the store cannot write at
+   * the moment, are left to the next process.
    */
   async stop(): Promise<void> {
     this.#cancelTimer?.();
@@ -188,7 +230,7 @@ export class Dispatcher {
     this.#pump();
   }
 
-  /** The number orders the pages of one look and is kept no longer: what comes late may have a lower one. */
+  /** The number orders the pages of one scan only: a later item may have a lower one. */
   async #loadEverything(): Promise<void> {
     let last = 0;
     for (;;) {
@@ -202,7 +244,7 @@ export class Dispatcher {
   #add(head: LaneHead | undefined): void {
     if (head === undefined || this.#known.has(head.id)) return;
     this.#known.add(head.id);
-    this.#agenda.add(head);
+    this.#dueQueue.add(head);
   }
 
   #pump(): void {
@@ -214,24 +256,25 @@ export class Dispatcher {
       this.#loadAgainAt = undefined;
       this.wake();
     }
-    this.#agenda.ripen(now);
-    // An open circuit or a full target must not keep anybody from being told.
+    this.#dueQueue.ripen(now);
+    // Expiry does not depend on open circuits or full targets.
     if (this.#nextDeadline !== undefined && this.#nextDeadline <= now) this.#expireOverdue(now);
     const mayGo = (target: string): boolean => {
       if ((this.#busy.get(target) ?? 0) >= targetConcurrency) return false;
+      if (this.#slowTargets.has(target) && this.#places.bySlow * SHARE_OF_SLOW >= concurrency) return false;
       const admission = this.#circuits.admit(target, now);
       if (!admission.admitted && admission.retryAt !== undefined) {
         wakeAt = Math.min(wakeAt, admission.retryAt);
       }
       return admission.admitted;
     };
-    while (this.#running.size < concurrency) {
-      const head = this.#agenda.take(mayGo);
+    while (this.#places.taken < concurrency) {
+      const head = this.#dueQueue.take(mayGo);
       if (head === undefined) break;
       this.#begin(head);
     }
     const never = Number.POSITIVE_INFINITY;
-    const { nextDue = never } = this.#agenda;
+    const { nextDue = never } = this.#dueQueue;
     this.#sleepUntil(Math.min(wakeAt, nextDue, this.#nextDeadline ?? never, this.#loadAgainAt ?? never), now);
   }
 
@@ -249,7 +292,7 @@ export class Dispatcher {
     this.#running.add(run);
   }
 
-  /** Items behind the head of their lane are among them: their order does not matter any more. */
+  /** Includes items behind the head of their lane: once expired, their order does not matter. */
   async #expireUntil(now: number): Promise<void> {
     const { reads } = this.#parts;
     const { queue } = this.#options;
@@ -262,7 +305,7 @@ export class Dispatcher {
         try {
           await this.#finish(item, item, this.#unsettled.get(item.id) ?? this.#expiry(item));
         } catch (error) {
-          // One that its owner cannot settle must not keep the others from being told.
+          // An item that its owner cannot settle must not stop the others from expiring.
           if (failed.size === 0) this.#storeFailed(error);
           failed.add(item.id);
           if (failed.size >= PAGE) throw error;
@@ -285,7 +328,9 @@ export class Dispatcher {
   #begin(head: LaneHead): void {
     this.#busy.set(head.target, (this.#busy.get(head.target) ?? 0) + 1);
     this.#attempted.add(head.id);
+    const leave = this.#takePlace(head.target);
     const run: Promise<void> = this.#run(head).finally(() => {
+      leave();
       this.#running.delete(run);
       this.#attempted.delete(head.id);
       const left = (this.#busy.get(head.target) ?? 1) - 1;
@@ -296,7 +341,36 @@ export class Dispatcher {
     this.#running.add(run);
   }
 
-  /** One attempt from the look into the store to the durable result. Never rejects. */
+  /** Occupies a place until the returned function is called, or until the attempt is slow. */
+  #takePlace(target: string): () => void {
+    const { concurrency = 64, slowAfter = 2_000 } = this.#options;
+    const places = this.#places;
+    const bySlow = this.#slowTargets.has(target) ? 1 : 0;
+    places.taken += 1;
+    places.bySlow += bySlow;
+    const leave = (): void => {
+      places.taken -= 1;
+      places.bySlow -= bySlow;
+    };
+    let isSlow = false;
+    const cancel = this.#parts.clock.after(slowAfter, () => {
+      this.#slowTargets.add(target);
+      if (places.slow >= MOST_SLOW * concurrency) return;
+      isSlow = true;
+      places.slow += 1;
+      leave();
+      this.#pump();
+    });
+    const began = this.#parts.clock.now();
+    return () => {
+      cancel();
+      if (this.#parts.clock.now() - began < slowAfter) this.#slowTargets.delete(target);
+      if (isSlow) places.slow -= 1;
+      else leave();
+    };
+  }
+
+  /** One attempt, from reading the item to the durable result. Never rejects. */
   async #run(head: LaneHead): Promise<void> {
     try {
       const item = await this.#parts.reads.item(head.id);
@@ -317,7 +391,7 @@ export class Dispatcher {
     } catch (error) {
       this.#circuits.abandoned(head.target);
       this.#storeFailed(error);
-      this.#agenda.add({ ...head, dueAt: this.#parts.clock.now() + STORE_PAUSE });
+      this.#dueQueue.add({ ...head, dueAt: this.#parts.clock.now() + STORE_PAUSE });
     }
   }
 
@@ -349,7 +423,7 @@ export class Dispatcher {
         if (result.answered === true) this.#circuits.succeeded(head.target);
         else this.#circuits.failed(head.target, at);
         const { reason } = result;
-        // That this one was not sent says nothing about an earlier one that was cut off.
+        // An unsent attempt proves nothing about an earlier, interrupted one.
         const uncertain = result.uncertain === true || item.interrupted;
         if (item.deadlineAt !== undefined && item.deadlineAt <= at) {
           return this.#finish(head, item, this.#expiry({ ...item, attempts, reason }));
@@ -363,20 +437,20 @@ export class Dispatcher {
     }
   }
 
-  /** A target that asks for no pause at all gets the same as one that says nothing. */
+  /** A target that asks for no pause gets the default pause. */
   #pauseAfter(attempts: number, asked: number): number {
-    const { backoff = DEFAULT_BACKOFF } = this.#options;
-    return asked >= backoff.base ? asked : Math.max(asked, backoffDelay(backoff, attempts, this.#random));
+    const { backoff = DEFAULT_RETRY_POLICY } = this.#options;
+    return asked >= backoff.base ? asked : Math.max(asked, retryDelay(backoff, attempts, this.#random));
   }
 
   /**
-   * `undefined` when we are stopping and nothing is certain: the next process tries again. A refusal is not: it may be
-   * nothing but the abort.
+   * `undefined` while stopping, unless the item was delivered: the next process tries again. A refusal may be caused by
+   * the abort.
    */
   async #handle(item: StoredItem): Promise<AttemptResult | undefined> {
     const limit = new AbortController();
     const cancel = this.#parts.clock.after(this.#options.timeLimit ?? 60_000, () =>
-      limit.abort(new Error("the attempt took too long")),
+      limit.abort(new Error("the attempt timed out")),
     );
     try {
       const result = await this.#options.handler({
@@ -391,7 +465,7 @@ export class Dispatcher {
       if (this.#stop.signal.aborted) return undefined;
       return {
         kind: "retry",
-        reason: error instanceof Error ? error.message : String(error),
+        reason: messageOf(error),
         uncertain: true,
       };
     } finally {
@@ -402,14 +476,14 @@ export class Dispatcher {
   async #keep(head: LaneHead, retry: OutboxRetry): Promise<void> {
     try {
       await this.#parts.store.commit({ appends: [], rows: [retry] }, "result");
-      this.#agenda.add({ ...head, dueAt: retry.dueAt });
+      this.#dueQueue.add({ ...head, dueAt: retry.dueAt });
     } catch (error) {
       if (!(error instanceof RowConflictError)) throw error;
       await this.#nextOf(head);
     }
   }
 
-  async #finish(head: LaneHead, item: StoredItem, final: Final): Promise<void> {
+  async #finish(head: LaneHead, item: StoredItem, final: FinalOutcome): Promise<void> {
     const settling = this.#settling.get(item.id) ?? this.#settle(item, final);
     this.#settling.set(item.id, settling);
     try {
@@ -420,14 +494,14 @@ export class Dispatcher {
     await this.#nextOf(head);
   }
 
-  async #settle(item: StoredItem, final: Final): Promise<void> {
+  async #settle(item: StoredItem, final: FinalOutcome): Promise<void> {
     this.#unsettled.set(item.id, final);
     const row = finish(item.id, final);
     try {
       if (this.#options.settle !== undefined) await this.#options.settle(item, final, row);
       else await this.#parts.store.commit({ appends: [], rows: [row] }, "result");
     } catch (error) {
-      // It had its outcome already, from another process.
+      // Another process has already settled it.
       if (!(error instanceof RowConflictError) || error.kind !== row.kind) throw error;
     }
     this.#unsettled.delete(item.id);
@@ -439,8 +513,8 @@ export class Dispatcher {
     this.#add(await this.#parts.reads.head(this.#options.queue, lane));
   }
 
-  #expiry(item: StoredItem): Final {
-    const why = item.reason === undefined ? "it was never tried" : `the last attempt failed: ${item.reason}`;
+  #expiry(item: StoredItem): FinalOutcome {
+    const why = item.reason === undefined ? "no attempt was made" : `the last attempt failed: ${item.reason}`;
     return {
       outcome: "expired",
       attempts: item.attempts,
@@ -453,7 +527,7 @@ export class Dispatcher {
     if (this.#stop.signal.aborted) return;
     this.#parts.report({
       code: "outbox_store",
-      message: `the outbox ${this.#options.queue} could not read or write: ${String(cause)}`,
+      message: `outbox ${this.#options.queue}: reading or writing the store failed: ${String(cause)}`,
       cause,
     });
   }

@@ -3,16 +3,18 @@ export type { Backlog } from "./backlog.js";
 export {
   type Attempt,
   type AttemptResult,
+  type DeliveryHandler,
   Dispatcher,
   type DispatcherParts,
-  type Handler,
   type QueueOptions,
   type Settle,
 } from "./dispatcher.js";
 export {
   enqueue,
-  type Final,
+  FINAL_STATUSES,
   type FinalOutcome,
+  type FinalStatus,
+  finish,
   type OutboxBegin,
   type OutboxEnqueue,
   type OutboxFinish,

@@ -1,71 +1,71 @@
-/** Items and what can happen to them. The store carries the row writes out within the batch they come in. */
-import type { RowWrite } from "../engine/ports.js";
+/** Items, and the row writes that change them. The store executes the writes within their batch. */
+import type { RowWrite } from "../journal/index.js";
 
 /** Times are milliseconds since the epoch. */
 export interface OutboxItem {
   readonly queue: string;
-  /** Unique in all queues: a UUIDv7 of the owner's making. */
+  /** A UUIDv7 made by the owner, unique over all queues. */
   readonly id: string;
   readonly lane: string;
   readonly target: string;
-  /** The owner's own text. Secrets do not belong in it (decisions C7). */
+  /** Text of the owning module. Must not contain secrets (decision C7). */
   readonly payload: string;
   readonly createdAt: number;
-  /** Not before this. */
+  /** No attempt begins before this. */
   readonly dueAt: number;
   /** After this no attempt begins: the item expires. */
   readonly deadlineAt?: number;
-  /** What was enqueued under this key before (in this queue) is not enqueued again, finished or not. */
+  /** An item whose key is already in the queue, finished or not, is not enqueued again. */
   readonly dedupeKey?: string;
 }
 
-export const FINAL_OUTCOMES = ["delivered", "refused", "expired"] as const;
-export type FinalOutcome = (typeof FINAL_OUTCOMES)[number];
+export const FINAL_STATUSES = ["delivered", "refused", "expired"] as const;
+export type FinalStatus = (typeof FINAL_STATUSES)[number];
 
-/** How an item ended, and what its owner should know of it. */
-export interface Final {
-  readonly outcome: FinalOutcome;
+/** How an item ended, with details for its owner. */
+export interface FinalOutcome {
+  readonly outcome: FinalStatus;
   readonly attempts: number;
   readonly at: number;
   readonly reason?: string;
-  /** What the handler learned, for the owner. In memory only. */
+  /** The handler's result, for the owner. In memory only. */
   readonly note?: unknown;
 }
 
-/** Never refused: mail that an agent has sent must not fail because much waits (see `Backlog`). */
+/** Never rejected: sent mail must not fail because many items wait (see `Backlog`). */
 export interface OutboxEnqueue extends RowWrite {
   readonly kind: "outbox.enqueue";
   readonly item: OutboxItem;
 }
 
-/** An attempt is about to begin. Written only by queues that must know about attempts that a crash cut off. */
+/** An attempt is about to begin. Written only by queues that track attempts interrupted by a crash. */
 export interface OutboxBegin extends RowWrite {
   readonly kind: "outbox.begin";
   readonly id: string;
 }
 
-/** The attempt failed; there will be another one. Refused when the item has its final outcome. */
+/** The attempt failed and will be repeated. Rejected when the item has its final outcome. */
 export interface OutboxRetry extends RowWrite {
   readonly kind: "outbox.retry";
   readonly id: string;
   readonly attempts: number;
   readonly dueAt: number;
   readonly reason: string;
-  /** Nobody knows whether the attempt got through. */
+  /** The attempt may have reached the target. */
   readonly uncertain: boolean;
 }
 
-/** The final outcome. Refused when the item has one. The payload is dropped: it is not needed any more. */
+/** The final outcome. Rejected when the item has one. Drops the payload, which is no longer needed. */
 export interface OutboxFinish extends RowWrite {
   readonly kind: "outbox.finish";
   readonly id: string;
-  readonly outcome: FinalOutcome;
+  readonly outcome: FinalStatus;
   readonly attempts: number;
   readonly at: number;
   readonly reason?: string;
 }
 
-/** Forgets finished items, and with them their dedupe keys. */
+/** Removes finished items and their dedupe keys. */
 export interface OutboxPurge extends RowWrite {
   readonly kind: "outbox.purge";
   readonly queue: string;
@@ -74,16 +74,16 @@ export interface OutboxPurge extends RowWrite {
 
 export type OutboxRowWrite = OutboxEnqueue | OutboxBegin | OutboxRetry | OutboxFinish | OutboxPurge;
 
-/** The row to put into one's own batch; tell the dispatcher (`wake`) when the batch is committed. */
+/** The row for the caller's batch. Call the dispatcher's `wake` when the batch is committed. */
 export function enqueue(item: OutboxItem): OutboxEnqueue {
   return { kind: "outbox.enqueue", item };
 }
 
-export function finish(id: string, { outcome, attempts, at, reason }: Final): OutboxFinish {
+export function finish(id: string, { outcome, attempts, at, reason }: FinalOutcome): OutboxFinish {
   return { kind: "outbox.finish", id, outcome, attempts, at, ...(reason !== undefined && { reason }) };
 }
 
-/** The row that forgets what was finished before a time. */
+/** The row that removes items finished before a time. */
 export function purgeFinished(queue: string, finishedBefore: number): OutboxPurge {
   return { kind: "outbox.purge", queue, finishedBefore };
 }

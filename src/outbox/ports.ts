@@ -1,9 +1,9 @@
-/** What the outbox asks of the store beside `commit`. */
-import type { FinalOutcome } from "./item.js";
+/** What the outbox needs of the store beside `commit`. */
+import type { FinalStatus } from "./item.js";
 
 /** The first waiting item of a lane, without its payload. */
 export interface LaneHead {
-  /** The order of enqueuing, over all queues. */
+  /** Ascends in the order of enqueuing, over all queues. */
   readonly number: number;
   readonly id: string;
   readonly lane: string;
@@ -17,17 +17,17 @@ export interface StoredItem extends LaneHead {
   readonly createdAt: number;
   readonly deadlineAt?: number;
   readonly dedupeKey?: string;
-  /** Attempts that ended. */
+  /** Number of attempts that ended. */
   readonly attempts: number;
-  /** An attempt began whose end is not known. */
+  /** An attempt began and its result is not known. */
   readonly interrupted: boolean;
-  /** Why the last attempt failed, or why there will be no other. */
+  /** Why the last attempt failed, or why no other follows. */
   readonly reason?: string;
-  readonly outcome?: FinalOutcome;
+  readonly outcome?: FinalStatus;
   readonly finishedAt?: number;
 }
 
-export type OutboxStatus = "waiting" | FinalOutcome;
+export type OutboxStatus = "waiting" | FinalStatus;
 export type OutboxCounts = Readonly<Record<OutboxStatus, number>>;
 
 export interface OutboxReads {
@@ -37,7 +37,7 @@ export interface OutboxReads {
   head(queue: string, lane: string): Promise<LaneHead | undefined>;
   item(id: string): Promise<StoredItem | undefined>;
   byDedupeKey(queue: string, key: string): Promise<StoredItem | undefined>;
-  /** Waiting items whose deadline has passed, wherever in their lane they stand; the longest overdue first. */
+  /** Waiting items past their deadline, anywhere in their lane; the longest overdue first. */
   overdue(queue: string, now: number, limit: number): Promise<StoredItem[]>;
   /** The earliest deadline of a waiting item that comes after a time. */
   nextDeadline(queue: string, after: number): Promise<number | undefined>;
@@ -47,6 +47,6 @@ export interface OutboxReads {
     options: { status?: OutboxStatus; target?: string; afterNumber?: number; limit: number },
   ): Promise<StoredItem[]>;
   counts(queue: string): Promise<OutboxCounts>;
-  /** How many items wait for each target that has any. */
+  /** Number of waiting items per target that has any. */
   waitingByTarget(queue: string): Promise<ReadonlyMap<string, number>>;
 }

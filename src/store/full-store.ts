@@ -1,24 +1,29 @@
-import type { A2aState } from "../a2a/state.js";
-import type { TokenIndex } from "../auth/tokens/port.js";
-import type { ConversationIndex } from "../conversations/ports.js";
-import type { KeyValueMemory } from "../engine/memory.js";
-import type { Store } from "../engine/ports.js";
-import type { FederationReads } from "../federation/ports.js";
-import type { HttpState } from "../http/state.js";
-import type { StoreDriver } from "../journal/ports.js";
-import type { MeshReads } from "../mesh/queue.js";
-import type { OutboxReads } from "../outbox/ports.js";
+import type { TokenReads } from "../auth/index.js";
+import type { ConversationReads } from "../conversations/index.js";
+import type { ApprovalReads, KeyValueStore, Store } from "../engine/index.js";
+import type { FederationReads } from "../federation/index.js";
+import type { StoreDriver } from "../journal/index.js";
+import type { MeshReads } from "../mesh/index.js";
+import type { OutboxReads } from "../outbox/index.js";
+import type { A2aStore } from "./ports/a2a.js";
+import type { HttpStore } from "./ports/http.js";
+import type { SearchIndex } from "./ports/search.js";
 
-/** A store with a place for everything that Mailroom keeps: what every module asks of it, and nothing of how it is made. */
+/** A store with the ports of all modules, independent of the database behind it. */
 export interface FullStore extends Store {
-  /** What its writer writes with; for whoever needs a writer of their own over the same data. */
+  /** What its writer writes with; for programs that need their own writer over the same data. */
   readonly driver: StoreDriver;
-  readonly tokens: TokenIndex;
-  readonly http: HttpState;
-  readonly a2a: A2aState;
+  readonly tokens: TokenReads;
+  readonly http: HttpStore;
+  readonly a2a: A2aStore;
   readonly outbox: OutboxReads;
   readonly federation: FederationReads;
-  readonly conversations: ConversationIndex;
+  readonly conversations: ConversationReads;
   readonly mesh: MeshReads;
-  readonly memory: KeyValueMemory;
+  readonly memory: KeyValueStore;
+  readonly approvals: ApprovalReads;
+  /** Opened on first use and closed with the store. Absent in a store that cannot search. */
+  searchIndex?(): SearchIndex;
+  /** Bytes on disk, of the data and of the log before it. Absent where that is not known. */
+  size?(): { readonly store: number; readonly wal: number };
 }

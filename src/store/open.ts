@@ -5,10 +5,10 @@ export type StoreOptions = SqliteStoreOptions;
 
 /**
  * Opens the store that the options describe, creating or migrating it as needed.
- * @throws StoreDirectoryError when the directory cannot be made.
- * @throws StoreLockedError when another process holds it.
- * @throws StoreVersionError when the file is not ours or from a newer version.
- * @throws StoreDamagedError when the file cannot be read as it should be.
+ * @throws MailroomError `store_directory` when the directory cannot be created
+ * @throws MailroomError `store_locked` when another process holds it
+ * @throws MailroomError `store_version` when the file belongs to another program or a newer version
+ * @throws MailroomError `store_damaged` when the file is damaged
  */
 export function openStore(options: StoreOptions): Promise<FullStore> {
   return openSqliteStore(options);

@@ -1,55 +1,53 @@
 /** `defineAgent`: an agent in code. */
-import { type FunctionAgentOptions, functionAgent, type MailFunction } from "../agents/function.js";
-import type { Action } from "../engine/agent.js";
-import type { AgentDefinition, LocalMind } from "../engine/definition.js";
+import { type FunctionAgentOptions, functionAgent, type MailFunction } from "../agents/index.js";
+import type { Action, AgentDefinition, LocalImplementation } from "../engine/index.js";
 
 interface AgentTraits {
   readonly name: string;
-  /** What it is good for, for agents and people who choose. */
+  /** What it does, for agents and people that choose an agent. */
   readonly description?: string;
-  /** Agents it may write to: `name`, or `name@swarm` for one of another swarm. */
+  /** Its comm targets: `name`, or `name@swarm` in another swarm. */
   readonly commTargets?: readonly string[];
-  /** Users may write to it. Default: false. */
+  /** Whether users may write to it. Default: false. */
   readonly enableEntrypoint?: boolean;
-  /** It may write to other swarms. Default: false. */
+  /** Whether it may write to other swarms. Default: false. */
   readonly enableInterswarm?: boolean;
-  /** It may end tasks. Default: false. */
+  /** Whether it may complete tasks. Default: false. */
   readonly canCompleteTasks?: boolean;
   /** The shape of tools and history for model agents. Default: `responses`. */
   readonly toolFormat?: "completions" | "responses";
-  /** What it may call: actions, which the swarm then has too, or names of actions of the swarm. */
+  /** Actions that it may call, or names of the swarm's actions. Given actions are added to the swarm. */
   readonly actions?: readonly (Action | string)[];
-  /** MAIL tools that it is not to have. */
+  /** MAIL tools that it does not get. */
   readonly excludeTools?: readonly string[];
 }
 
 /** An agent that runs in this process. */
 export interface LocalAgentOptions extends AgentTraits, FunctionAgentOptions {
-  /** What it does with its mail. An `AgentFunction` of the engine fits here as well. */
+  /** Answers mail. An `AgentFunction` of the engine also fits. */
   readonly run: MailFunction;
   /**
-   * `false`: its turns start on durable mail only. Else one may start a moment earlier and run for mail that a crash
-   * then takes back, so what must not happen for nothing belongs in an action. Default: `true`, and `false` for agents
-   * that think with a model.
+   * `false`: turns start only on durable mail. Otherwise a turn may start earlier, for mail that a crash can still
+   * undo, so put side effects into an action. Default: `true`; `false` for model agents.
    */
   readonly speculate?: boolean;
 }
 
-/** An agent that is served from outside: its mail waits until somebody fetches it. */
+/** An agent in another process: its mail waits until that process fetches it. */
 export interface RemoteAgentOptions extends AgentTraits {
   readonly remote: true;
 }
 
 export type AgentOptions = LocalAgentOptions | RemoteAgentOptions;
 
-/** An agent's definition together with the actions that it brings into its swarm. */
+/** An agent's definition, and the actions that it adds to its swarm. */
 export interface DefinedAgent extends AgentDefinition {
   readonly ownActions: readonly Action[];
-  /** What made it, where that is data (factory and parameters of a swarm file): part of the swarm's hash. */
+  /** Factory and parameters of an agent from a swarm file. Part of the swarm's hash. */
   readonly origin?: unknown;
 }
 
-/** Names and rights are checked by `defineSwarm`, where the agent meets the others. */
+/** Defines an agent. `defineSwarm` checks names and permissions, because they depend on the other agents. */
 export function defineAgent(options: AgentOptions): DefinedAgent {
   const actions = options.actions ?? [];
   return {
@@ -62,12 +60,12 @@ export function defineAgent(options: AgentOptions): DefinedAgent {
     toolFormat: options.toolFormat ?? "responses",
     actions: actions.map((action) => (typeof action === "string" ? action : action.name)),
     excludeTools: [...(options.excludeTools ?? [])],
-    mind: "remote" in options ? { kind: "remote" } : localMind(options),
+    implementation: "remote" in options ? { kind: "remote" } : localMind(options),
     ownActions: actions.filter((action): action is Action => typeof action !== "string"),
   };
 }
 
-function localMind(options: LocalAgentOptions): LocalMind {
+function localMind(options: LocalAgentOptions): LocalImplementation {
   const speculate = options.speculate ?? options.run.speculate;
   const run = functionAgent(options.run, options);
   return { kind: "local", run, ...(speculate !== undefined && { speculate }) };

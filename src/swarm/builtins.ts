@@ -1,61 +1,65 @@
-/** What `mail:<name>` can name. Other parts of the program add to it by handing in a registry of their own. */
-import { calculatorAction } from "../actions/calculator.js";
-import { clockAction } from "../actions/clock.js";
-import { describeNumbersAction } from "../actions/describe-numbers.js";
-import { type FileActionOptions, fileActions } from "../actions/files/index.js";
-import { forecastAction } from "../actions/forecast.js";
-import { httpActions } from "../actions/http/index.js";
-import { interswarmActions } from "../actions/interswarm/index.js";
-import { mcpActions } from "../actions/mcp/index.js";
-import { memoryActions } from "../actions/memory.js";
-import type { OutboundOptions } from "../actions/outbound.js";
-import type { AgentFactory } from "../agents/factory.js";
-import { isModelAtHand, type ModelSurroundings, modelFactory } from "../agents/model/index.js";
-import { scriptedAgentFromParams } from "../agents/scripted/agent.js";
-import type { Action } from "../engine/agent.js";
-import { EXAMPLE_NAMES, exampleFactory } from "./bundled/agents.js";
+/** The targets of `mail:<name>` references. Callers can extend them with their own registry. */
+
+import type { OutboundOptions } from "../actions/index.js";
+import {
+  clockAction,
+  type FileActionOptions,
+  fileActions,
+  httpActions,
+  interswarmActions,
+  mcpActions,
+  memoryActions,
+} from "../actions/index.js";
+import type { AgentFactory } from "../agents/index.js";
+import {
+  isModelAvailable,
+  type ModelEnvironment,
+  modelFactory,
+  scriptedAgentFromParams,
+} from "../agents/index.js";
+import type { Action } from "../engine/index.js";
 
 export interface Builtins {
   readonly agents: Readonly<Record<string, AgentFactory>>;
   readonly actions: Readonly<Record<string, Action>>;
-  /** Whether a model agent with these parameters could ask its model now. Default: it could. */
-  isModelAtHand?(params: Readonly<Record<string, unknown>>, toolFormat: "completions" | "responses"): boolean;
+  /** Prompts of the reference implementation's examples, by the name of the example. */
+  readonly prompts?: Readonly<Record<string, string>>;
+  /** Whether a model agent with these parameters can call its model. Default: true. */
+  isModelAvailable?(
+    params: Readonly<Record<string, unknown>>,
+    toolFormat: "completions" | "responses",
+  ): boolean;
 }
 
-/** Agents that think with a model. They follow a script where they are given one. */
+/** Agents that use a model. They follow a script if they have one. */
 export const MODEL_AGENTS: readonly string[] = ["agent", "supervisor", "action-agent"];
 
-/** What the built-in agents and actions need from whoever loads a swarm. */
+/** Options of the built-in agents and actions. */
 export interface BuiltinOptions {
-  /** For agents that think with a model. */
-  readonly models?: ModelSurroundings;
-  /** What file actions may touch. Default: nothing. */
+  /** For model agents. */
+  readonly models?: ModelEnvironment;
+  /** Access of the file actions. Default: none. */
   readonly files?: FileActionOptions;
-  /** How HTTP and interswarm actions reach the outside. Default: behind a guard without exceptions. */
+  /** Options of the HTTP and interswarm actions. Default: a guard without exceptions. */
   readonly outbound?: OutboundOptions;
 }
 
-const scripted: AgentFactory = (wiring) =>
-  scriptedAgentFromParams(wiring.params, {
-    commTargets: wiring.commTargets,
-    actions: wiring.tools.map(({ name }) => name),
+const scripted: AgentFactory = (context) =>
+  scriptedAgentFromParams(context.params, {
+    commTargets: context.commTargets,
+    actions: context.tools.map(({ name }) => name),
   });
 
 export function defaultBuiltins(options: BuiltinOptions = {}): Builtins {
+  const models = { allow: options.outbound?.allow ?? [], ...options.models };
   return {
     agents: {
       scripted,
-      agent: modelFactory("agent", options.models),
-      "action-agent": modelFactory("action-agent", options.models),
-      supervisor: modelFactory("supervisor", options.models),
-      ...Object.fromEntries(EXAMPLE_NAMES.map((name) => [`example/${name}`, exampleFactory(name)])),
+      agent: modelFactory("agent", models),
+      "action-agent": modelFactory("action-agent", models),
+      supervisor: modelFactory("supervisor", models),
     },
     actions: {
-      "example/get_weather_forecast": forecastAction(),
-      "example/calculate": calculatorAction(),
-      "example/calculate_expression": calculatorAction("calculate_expression"),
-      "example/describe_numbers": describeNumbersAction(),
-      calculate: calculatorAction(),
       current_time: clockAction(),
       ...inGroup("fs", fileActions(options.files ?? { roots: [] })),
       ...inGroup("http", httpActions(options.outbound)),
@@ -63,7 +67,7 @@ export function defaultBuiltins(options: BuiltinOptions = {}): Builtins {
       ...inGroup("mcp", mcpActions(options.outbound)),
       ...inGroup("memory", memoryActions()),
     },
-    isModelAtHand: (params, toolFormat) => isModelAtHand(params, toolFormat, options.models?.env),
+    isModelAvailable: (params, toolFormat) => isModelAvailable(params, toolFormat, options.models?.env),
   };
 }
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { defineAction } from "../actions/define.js";
+import { swarmProblemsOf } from "../mail/swarm-file/problems.js";
 import { defineAgent } from "./agent.js";
-import { defineSwarm, SwarmDefinitionError, type SwarmOptions } from "./define.js";
+import { defineSwarm, type SwarmOptions } from "./define.js";
 import { subswarm } from "./subswarm.js";
 
 const look = defineAction({
@@ -32,14 +33,15 @@ function problemsOf(build: () => unknown): string[] {
   try {
     build();
   } catch (error) {
-    if (!(error instanceof SwarmDefinitionError)) throw error;
-    return error.problems.map(({ path, message, hint }) => `${path}: ${message} — ${hint}`);
+    const problems = swarmProblemsOf(error);
+    if (problems === undefined) throw error;
+    return problems.map(({ path, message, hint }) => `${path}: ${message} — ${hint}`);
   }
   return [];
 }
 
 describe("defineSwarm", () => {
-  it("collects what its agents bring along, once", () => {
+  it("collects the actions of its agents, each once", () => {
     const swarm = defineSwarm(options);
     expect(swarm.actions).toEqual([look]);
     expect(swarm.agents.map(({ actions }) => actions)).toEqual([[], ["look"], ["look"]]);
@@ -49,10 +51,14 @@ describe("defineSwarm", () => {
       public: false,
       enableInterswarm: false,
     });
-    expect(swarm.agents.map(({ mind }) => mind.kind)).toEqual(["local", "local", "remote"]);
+    expect(swarm.agents.map(({ implementation }) => implementation.kind)).toEqual([
+      "local",
+      "local",
+      "remote",
+    ]);
   });
 
-  it("speaks of mistakes in the words of the code", () => {
+  it("reports problems with the names of the code", () => {
     const lost = defineAgent({ name: "lost", commTargets: ["bos"], actions: ["lok"], run: () => "" });
     expect(problemsOf(() => defineSwarm({ ...options, agents: [...options.agents, lost] }))).toEqual([
       "agents[3].commTargets[0]: unknown agent 'bos' — did you mean 'boss'?",
@@ -63,7 +69,7 @@ describe("defineSwarm", () => {
     ]);
   });
 
-  it("wants one entrypoint, or to be told which", () => {
+  it("requires one entrypoint, or a default among several", () => {
     const second = { ...scout, enableEntrypoint: true };
     expect(problemsOf(() => defineSwarm({ name: "x", agents: [scout] }))).toEqual([
       expect.stringContaining("no agent is an entrypoint"),
@@ -76,13 +82,13 @@ describe("defineSwarm", () => {
     );
   });
 
-  it("refuses two different actions of one name", () => {
+  it("rejects two different actions with the same name", () => {
     expect(problemsOf(() => defineSwarm({ ...options, actions: [{ ...look }] }))).toEqual([
       expect.stringContaining("'look' is defined twice"),
     ]);
   });
 
-  it("has a hash that follows the data, and nothing but the data", () => {
+  it("has a hash that depends only on its data", () => {
     const { hash } = defineSwarm(options);
     expect(hash).toMatch(/^[0-9a-f]{64}$/);
     const same = defineAgent({ ...scoutOptions(), run: () => "something else" });
@@ -106,7 +112,7 @@ function scoutOptions() {
 describe("subswarm", () => {
   const whole = defineSwarm({ ...options, breakpointTools: ["look", "help"] });
 
-  it("keeps the agents named and what they have with each other", () => {
+  it("keeps the named agents and the links between them", () => {
     const part = subswarm(whole, ["boss", "clerk"], { suffix: "-small" });
     expect(part).toMatchObject({ name: "desk-small", entrypoint: "boss", breakpointTools: ["look", "help"] });
     expect(part.agents.map(({ commTargets }) => commTargets)).toEqual([["clerk"], ["boss"]]);
@@ -114,13 +120,18 @@ describe("subswarm", () => {
     expect(part.hash).not.toBe(whole.hash);
   });
 
-  it("leaves out actions that nobody in it uses", () => {
+  it("[MAIL-G-18] has the suffix after a dash, as in the reference", () => {
+    expect(subswarm(whole, ["boss", "clerk"], { suffix: "mini" }).name).toBe("desk-mini");
+    expect(subswarm(whole, ["boss", "clerk"]).name).toBe("desk-sub");
+  });
+
+  it("removes unused actions", () => {
     const part = subswarm(whole, ["boss"]);
     expect(part.actions).toEqual([]);
     expect(part.breakpointTools).toEqual(["help"]);
   });
 
-  it("must be a usable swarm itself", () => {
+  it("must be a valid swarm itself", () => {
     expect(problemsOf(() => subswarm(whole, ["scout", "clerk"]))).toHaveLength(1);
     expect(problemsOf(() => subswarm(whole, ["boss", "scot"]))).toEqual([
       "names: unknown agent 'scot' — did you mean 'scout'?",

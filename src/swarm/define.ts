@@ -1,10 +1,17 @@
-/** `defineSwarm`: agents and actions put together, checked, and given a fingerprint. */
-import type { Action } from "../engine/agent.js";
-import type { AgentDefinition, SwarmDefinition } from "../engine/definition.js";
-import { checkSwarm, type SwarmOutline } from "../mail/swarm-file/check.js";
-import { type Finding, formatPath, formatProblems, type Problem } from "../mail/swarm-file/problems.js";
+/** `defineSwarm`: combines agents and actions, checks them and computes the hash. */
+
+import { MailroomError } from "../base/index.js";
+import { digest } from "../base/node.js";
+import type { Action, AgentDefinition, SwarmDefinition } from "../engine/index.js";
+import {
+  checkSwarm,
+  formatPath,
+  formatProblems,
+  type SwarmFileProblem,
+  type SwarmOutline,
+  type UnplacedProblem,
+} from "../mail/index.js";
 import type { DefinedAgent } from "./agent.js";
-import { hashOf } from "./hash.js";
 
 export interface SwarmOptions {
   readonly name: string;
@@ -12,48 +19,43 @@ export interface SwarmOptions {
   readonly version?: string;
   readonly description?: string;
   readonly keywords?: readonly string[];
-  /** Whether other swarms may learn of it. Default: false. */
+  /** Whether other swarms may see it. Default: false. */
   readonly public?: boolean;
-  /** Who gets the mail of users. Default: the one agent with `enableEntrypoint`. */
+  /** The agent that receives users' mail. Default: the only agent with `enableEntrypoint`. */
   readonly entrypoint?: string;
-  /** Whether it takes part in mail between swarms. Default: false. */
+  /** Whether it exchanges mail with other swarms. Default: false. */
   readonly enableInterswarm?: boolean;
   readonly agents: readonly (DefinedAgent | AgentDefinition)[];
-  /** Actions beyond those that agents bring along. */
+  /** Actions in addition to those of the agents. */
   readonly actions?: readonly Action[];
-  /** Actions or MAIL tools whose calls wait for a person. */
+  /** Actions or MAIL tools whose calls pause the task until a person supplies the result. */
   readonly breakpointTools?: readonly string[];
-  /** MAIL tools that no agent is to have. */
+  /** MAIL tools that no agent gets. */
   readonly excludeTools?: readonly string[];
 }
 
-/** A swarm defined in code that cannot be used. All its problems are listed. */
-export class SwarmDefinitionError extends Error {
-  override readonly name = "SwarmDefinitionError";
-  readonly code = "bad_swarm";
-  readonly problems: readonly Problem[];
-  constructor(swarm: string, problems: readonly Problem[]) {
-    super(formatProblems(`swarm '${swarm}' cannot be used as it is defined:`, problems));
-    this.problems = problems;
-  }
+/** The error of an invalid swarm definition. */
+export function badSwarm(swarm: string, problems: readonly SwarmFileProblem[]): MailroomError {
+  const message = formatProblems(`swarm '${swarm}' is invalid:`, problems);
+  return new MailroomError("bad_swarm", message, { details: { problems } });
 }
 
-/** @throws SwarmDefinitionError (code `bad_swarm`) with everything that is wrong. */
+/** @throws MailroomError `bad_swarm` with all problems. */
 export function defineSwarm(options: SwarmOptions): SwarmDefinition {
   const actions = gatherActions(options);
   const outline = outlineOf(options, chooseEntrypoint(options), actions);
   const { errors } = checkSwarm(outline);
-  if (errors.length > 0) throw new SwarmDefinitionError(options.name, errors.map(toProblem));
+  if (errors.length > 0) throw badSwarm(options.name, errors.map(toProblem));
   return assemble(options, outline.entrypoint, actions);
 }
 
-/** Actions of the swarm and of its agents; one that several agents share is there once. */
+/** Actions of the swarm and of its agents. Shared actions appear once. */
 function gatherActions(options: Pick<SwarmOptions, "agents" | "actions">): Action[] {
   const own = options.agents.flatMap((agent) => ("ownActions" in agent ? agent.ownActions : []));
   return [...new Set([...(options.actions ?? []), ...own])];
 }
 
-/** Puts together what was checked already. */
+/** Builds the definition from checked parts. */
 export function assemble(
   options: SwarmOptions,
   entrypoint: string,
@@ -74,13 +76,13 @@ export function assemble(
     ...data,
     agents: options.agents,
     actions,
-    hash: hashOf({ ...data, agents: options.agents.map(agentData), actions: actions.map(actionData) }),
+    hash: digest({ ...data, agents: options.agents.map(agentData), actions: actions.map(actionData) }),
   };
 }
 
 function agentData(agent: DefinedAgent | AgentDefinition): unknown {
   const { name, description, commTargets, enableEntrypoint, enableInterswarm, canCompleteTasks } = agent;
-  const { toolFormat, actions, excludeTools, mind } = agent;
+  const { toolFormat, actions, excludeTools, implementation } = agent;
   return {
     name,
     description,
@@ -91,14 +93,24 @@ function agentData(agent: DefinedAgent | AgentDefinition): unknown {
     toolFormat,
     actions,
     excludeTools,
-    mind: mind.kind,
+    mind: implementation.kind,
     origin: "origin" in agent ? agent.origin : undefined,
   };
 }
 
 function actionData(action: Action): unknown {
-  const { name, description, parameters, idempotent, timeLimit } = action;
-  return { name, description, parameters, idempotent, timeLimit };
+  const { name, description, parameters, idempotent, timeLimit, parallel, approvalTimeout } = action;
+  const approval = typeof action.approval === "function" ? "predicate" : action.approval;
+  return {
+    name,
+    description,
+    parameters,
+    idempotent,
+    timeLimit,
+    parallel,
+    approval,
+    approvalTimeout,
+  };
 }
 
 function outlineOf(options: SwarmOptions, entrypoint: string, actions: readonly Action[]): SwarmOutline {
@@ -127,23 +139,23 @@ function chooseEntrypoint(options: SwarmOptions): string {
   const open = options.agents.filter((agent) => agent.enableEntrypoint).map(({ name }) => name);
   const [only, ...more] = open;
   if (only !== undefined && more.length === 0) return only;
-  const problem: Problem =
+  const problem: SwarmFileProblem =
     only === undefined
       ? {
           path: "agents",
-          message: "no agent is an entrypoint, so no user could write to the swarm",
-          hint: "set enableEntrypoint to true on the agent that is to get the mail of users",
+          message: "no agent is an entrypoint, so users cannot write to the swarm",
+          hint: "set enableEntrypoint to true on the agent that receives users' mail",
         }
       : {
           path: "entrypoint",
-          message: "several agents are entrypoints, and none of them is named as the default",
+          message: "several agents are entrypoints and no default is set",
           hint: `set entrypoint to one of ${open.map((name) => `'${name}'`).join(", ")}`,
         };
-  throw new SwarmDefinitionError(options.name, [problem]);
+  throw badSwarm(options.name, [problem]);
 }
 
-/** Findings speak of the file's keys; in code the same things are written in camelCase. */
-function toProblem(finding: Finding): Problem {
+/** Problems name the file's keys; code uses camelCase. */
+function toProblem(finding: UnplacedProblem): SwarmFileProblem {
   return {
     path: formatPath(
       finding.at.map((segment) => (typeof segment === "string" ? inCamelCase(segment) : segment)),

@@ -1,11 +1,10 @@
 /** Definitions: swarms from code and from swarm files. */
 export {
-  type Problem as SwarmProblem,
   readSwarmFile,
   type SwarmFileContents,
-  SwarmFileError,
+  type SwarmFileProblem,
   swarmFileJsonSchema,
-} from "../mail/swarm-file/index.js";
+} from "../mail/index.js";
 export {
   type AgentOptions,
   type DefinedAgent,
@@ -14,9 +13,7 @@ export {
   type RemoteAgentOptions,
 } from "./agent.js";
 export { type BuiltinOptions, type Builtins, defaultBuiltins } from "./builtins.js";
-export { EXAMPLE_NAMES, type ExampleAgentOptions, type ExampleName, exampleAgent } from "./bundled/agents.js";
-export { defineSwarm, SwarmDefinitionError, type SwarmOptions } from "./define.js";
-export { demoSwarm } from "./demo.js";
+export { defineSwarm, type SwarmOptions } from "./define.js";
 export {
   type LoadedSwarm,
   type LoadOptions,
@@ -25,8 +22,8 @@ export {
   loadSwarmsFromText,
   type TextOptions,
 } from "./load.js";
-export type { ModuleLoader } from "./modules.js";
-export { BadReferenceError } from "./references.js";
-export type { McpConnector } from "./resolve-mcp.js";
+export { loadModuleExport, type ModuleLoader } from "./modules.js";
+export { badReference } from "./references.js";
+export type { McpConnector } from "./resolver.js";
 export { type SubswarmOptions, subswarm } from "./subswarm.js";
 export type { UrlOptions } from "./urls.js";

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Story } from "../../test/swarms/turn.js";
 import type { SwarmDefinition } from "../engine/definition.js";
-import { type Problem, SwarmFileError } from "../mail/swarm-file/problems.js";
-import { type LoadOptions, loadSwarm, loadSwarms, loadSwarmsFromText } from "./load.js";
+import { loadSwarm, loadSwarms, loadSwarmsFromText } from "../library/swarms.js";
+import { type SwarmFileProblem, swarmProblemsOf } from "../mail/swarm-file/problems.js";
+import type { LoadOptions } from "./load.js";
 
 type Json = Record<string, unknown>;
 
@@ -15,11 +16,14 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "mailroom-load-"));
   await writeFile(
     join(directory, "code.mjs"),
-    `export const factory = (wiring) => (mail) => mail.complete(JSON.stringify({ name: wiring.name, params: wiring.params,
-       tools: wiring.tools.map((tool) => tool.name), excludeTools: wiring.excludeTools }));
+    `export const factory = (context) => (mail) => mail.complete(JSON.stringify({ name: context.name, params: context.params,
+       tools: context.tools.map((tool) => tool.name), excludeTools: context.excludeTools }));
      export const agent = { greeting: "hello", run(mail) { mail.complete(this.greeting); } };
      export const add = ({ a, b }) => a + b;
      export const number = 5;
+     export const pay = { name: "x", description: "x", parameters: { type: "object" }, idempotent: false,
+       check: ({ euros }) => euros > 500 ? { ok: false, message: "too much" } : { ok: true, value: { cents: euros * 100 } },
+       run: ({ cents }) => cents, parallel: false, approval: ({ cents }) => cents > 1000, approvalTimeout: 5 };
      export default () => (mail) => mail.complete("default");`,
   );
   await writeFile(
@@ -46,26 +50,27 @@ function load(swarm: Json, options: LoadOptions = {}) {
   return loadSwarmsFromText(JSON.stringify([swarm]), { ...options, directory });
 }
 
-async function problemsOf(work: Promise<unknown>): Promise<readonly Problem[]> {
+async function problemsOf(work: Promise<unknown>): Promise<readonly SwarmFileProblem[]> {
   try {
     await work;
   } catch (error) {
-    if (error instanceof SwarmFileError) return error.problems;
+    const problems = swarmProblemsOf(error);
+    if (problems !== undefined) return problems;
     throw error;
   }
   return [];
 }
 
-/** What the swarm's agent completes a user's request with. */
+/** Returns the answer of the swarm's agent to a user's request. */
 async function say(definition: SwarmDefinition | undefined): Promise<unknown> {
-  const mind = definition?.agents[0]?.mind;
-  if (mind?.kind !== "local") throw new Error("there is no local agent");
+  const mind = definition?.agents[0]?.implementation;
+  if (mind?.kind !== "local") throw new Error("the swarm has no local agent");
   const { calls } = await mind.run(new Story().gets({ from: "ann", fromType: "user" }).turn());
   return calls[0]?.args.finish_message;
 }
 
 describe("module references", () => {
-  it("to a factory get the wiring of the agent", async () => {
+  it("to a factory receive the agent's context", async () => {
     const [loaded] = await load(
       solo(
         {
@@ -97,25 +102,44 @@ describe("module references", () => {
     expect(add?.run({ a: 2, b: 3 }, Object({}))).toBe(5);
   });
 
+  it("to an action keep its own check, and still ask a person before it runs", async () => {
+    const entry = {
+      name: "pay",
+      description: "Pays.",
+      parameters: { type: "object", properties: { euros: { type: "number" } } },
+      function: "module:./code.mjs#pay",
+    };
+    const [loaded] = await load(solo({ factory: "module:./code.mjs#agent" }, { actions: [entry] }));
+    const pay = loaded?.definition.actions[0];
+    expect(pay).toMatchObject({ name: "pay", description: "Pays.", parallel: false, approvalTimeout: 5 });
+    expect(await pay?.check({ euros: "5" })).toMatchObject({ ok: false });
+    expect(await pay?.check({ euros: 501 })).toEqual({ ok: false, message: "too much" });
+    expect(await pay?.check({ euros: 5 })).toEqual({ ok: true, value: { cents: 500 } });
+    const asks = pay?.approval;
+    if (typeof asks !== "function") throw new Error("nobody is asked");
+    expect([asks({ cents: 500 }, Object({})), asks({ cents: 5000 }, Object({}))]).toEqual([false, true]);
+    expect(pay?.run({ cents: 500 }, Object({}))).toBe(500);
+  });
+
   it.each([
     ["an agent object", "module:./code.mjs#agent", "hello"],
     ["the default export", "module:./code.mjs", "default"],
     ["TypeScript", "module:./typed.mts#agent", "typed"],
-  ])("may lead to %s", async (_, factory, words) => {
+  ])("may name %s", async (_, factory, words) => {
     const [loaded] = await load(solo({ factory }));
     expect(await say(loaded?.definition)).toBe(words);
   });
 
   it.each([
     ["module:./code.mjs#factry", /no export 'factry'/, /did you mean 'factory'/],
-    ["module:./cod.mjs#factory", /there is no file/, /relative to the swarm file/],
-    ["module:./typed.mjs#agent", /there is no file/, /typed\.mts/],
+    ["module:./cod.mjs#factory", /no file /, /relative to the swarm file/],
+    ["module:./typed.mjs#agent", /no file /, /typed\.mts/],
     ["module:./broken.mjs#agent", /boom at import/, undefined],
     ["module:./code.mjs#number", /neither a factory nor an agent/, /\{ run\(mail\)/],
-    ["module:no-such-package#x", /no package 'no-such-package'/, /install it/],
+    ["module:no-such-package#x", /package .no-such-package. not found/, /install it/],
     ["./code.mjs#factory", /is not a reference/, /did you mean 'module:\.\/code\.mjs#factory'/],
     ["module:#x", /incomplete/, undefined],
-  ])("%s is explained", async (factory, message, hint) => {
+  ])("%s is reported with a hint", async (factory, message, hint) => {
     const [problem, ...rest] = await problemsOf(load(solo({ factory })));
     expect(rest).toEqual([]);
     expect(problem).toMatchObject({ path: "swarms[0].agents[0].factory", line: 1 });
@@ -123,9 +147,9 @@ describe("module references", () => {
     if (hint !== undefined) expect(problem?.hint).toMatch(hint);
   });
 
-  it("can be refused altogether", async () => {
+  it("can be disabled", async () => {
     const problems = await problemsOf(load(solo({ factory: "module:./code.mjs#agent" }), { modules: false }));
-    expect(problems).toMatchObject([{ message: expect.stringContaining("may not be loaded") }]);
+    expect(problems).toMatchObject([{ message: expect.stringContaining("cannot be loaded") }]);
   });
 });
 
@@ -138,7 +162,7 @@ describe("built-in agents", () => {
     }
   });
 
-  it("have mistakes in their script shown in place", async () => {
+  it("report problems of their script with positions", async () => {
     const rules = [{ do: [{ task_complet: "x" }] }];
     const text = JSON.stringify([solo({ factory: "mail:scripted", agent_params: { rules } })], null, 1);
     const [problem] = await problemsOf(loadSwarmsFromText(text));
@@ -149,24 +173,24 @@ describe("built-in agents", () => {
     expect(text.split("\n")[(problem?.line ?? 0) - 1]).toContain("task_complet");
   });
 
-  it("say what is missing when they need a model", async () => {
+  it("report a missing model or key", async () => {
     const problems = await problemsOf(load(solo({ factory: "mail:agent", agent_params: { llm: "x/y" } })));
     expect(problems).toMatchObject(
-      [{ path: "swarms[0].agents[0].agent_params.llm", message: /'x' is no provider/ }].map(anyMessage),
+      [{ path: "swarms[0].agents[0].agent_params.llm", message: /unknown provider 'x'/ }].map(anyMessage),
     );
     const builtins = { agents: {}, actions: {} };
     const none = await problemsOf(load(solo({ factory: "mail:agent", agent_params: {} }), { builtins }));
     expect(none).toMatchObject(
-      [{ path: "swarms[0].agents[0].factory", message: /needs a model/ }].map(anyMessage),
+      [{ path: "swarms[0].agents[0].factory", message: /requires a model/ }].map(anyMessage),
     );
   });
 
-  it("are known by name", async () => {
+  it("are suggested by name", async () => {
     const problems = await problemsOf(load(solo({ factory: "mail:scriptd" })));
     expect(problems).toMatchObject([{ hint: "did you mean 'scripted'?" }]);
   });
 
-  it("can be added by whoever loads the file", async () => {
+  it("can be added by the caller", async () => {
     const builtins = { agents: { agent: () => () => "from a model" }, actions: {} };
     const [loaded] = await load(solo({ factory: "mail:agent", agent_params: { llm: "x/y" } }), { builtins });
     expect(loaded?.definition.agents).toHaveLength(1);
@@ -220,9 +244,13 @@ describe("files of the reference implementation", () => {
     },
   ];
 
-  it("load, with a warning for what has no effect", async () => {
+  it("load, with a warning for settings without effect", async () => {
     const [loaded] = await loadSwarmsFromText(JSON.stringify(file));
-    expect(loaded?.definition.agents.map(({ mind }) => mind.kind)).toEqual(["local", "local", "local"]);
+    expect(loaded?.definition.agents.map(({ implementation }) => implementation.kind)).toEqual([
+      "local",
+      "local",
+      "local",
+    ]);
     expect(loaded?.definition.actions.map(({ name }) => name)).toEqual([
       "get_weather_forecast",
       "calculate_expression",
@@ -230,17 +258,20 @@ describe("files of the reference implementation", () => {
     expect(loaded?.warnings.map(({ path }) => path)).toContain("swarms[0].agents[1].agent_params.llm");
   });
 
-  it("hold the arguments against the file's schema and the action's own", async () => {
+  it("check arguments against the file's schema and the action's own", async () => {
     const [loaded] = await loadSwarmsFromText(JSON.stringify(file));
     const forecast = loaded?.definition.actions[0];
     expect(await forecast?.check({ location: 5 })).toMatchObject({ ok: false });
-    await expect(async () => forecast?.run({ days_ahead: 1 }, Object({}))).rejects.toThrow(/^location: /);
+    expect(await forecast?.check({ days_ahead: 1 })).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(/^location: /),
+    });
     expect(await forecast?.run({ location: "Kyoto", days_ahead: 1 }, Object({}))).toMatch(
       /^Kyoto on .*simulated/,
     );
   });
 
-  it("with other Python code say what to write instead", async () => {
+  it("with other Python code are rejected with a hint", async () => {
     const problems = await problemsOf(load(solo({ factory: "python::my.agents:Clever" })));
     expect(problems).toMatchObject([
       {
@@ -291,7 +322,7 @@ describe("url references", () => {
     });
   });
 
-  it("are fetched from nowhere unless allowed", async () => {
+  it("are fetched only from allowed hosts", async () => {
     const problems = await problemsOf(load(withSystem(`${url}/prompt.json?token=secret`)));
     expect(problems).toMatchObject([
       {
@@ -305,23 +336,23 @@ describe("url references", () => {
   it.each([
     ["/moved", /status 302/],
     ["/missing", /status 404/],
-    ["/text", /did not answer with JSON/],
+    ["/text", /did not return JSON/],
     ["/large", /larger than 1000 bytes/],
     ["/silent", /no answer within 200 ms/],
-  ])("%s is an error, never a text", async (path, message) => {
+  ])("%s is an error", async (path, message) => {
     const urls = { allowedHosts: [host], sizeLimit: 1000, timeLimit: 200 };
     const problems = await problemsOf(load(withSystem(`${url}${path}`), { urls }));
     expect(problems).toMatchObject([{ message: expect.stringMatching(message) }]);
   });
 
-  it("must be http and carry no password", async () => {
+  it("must be http and contain no password", async () => {
     expect(await problemsOf(load(withSystem("url::file:///etc/passwd")))).toHaveLength(1);
     expect(await problemsOf(load(withSystem("url::https://a:b@example.org/")))).toHaveLength(1);
   });
 });
 
 describe("loading a file", () => {
-  it("gives its swarms, one of them, or every problem of all of them", async () => {
+  it("returns its swarms, one of them, or all problems", async () => {
     const agent = { factory: "module:./code.mjs#agent" };
     const file = join(directory, "swarms.json");
     await writeFile(
@@ -329,7 +360,7 @@ describe("loading a file", () => {
       JSON.stringify([solo(agent, { name: "one" }), solo({ factory: "mail:nothing" }, { name: "two" })]),
     );
     expect((await loadSwarm(file, "one")).definition.name).toBe("one");
-    expect(await problemsOf(loadSwarm(file))).toMatchObject([{ hint: "say which: 'one', 'two'" }]);
+    expect(await problemsOf(loadSwarm(file))).toMatchObject([{ hint: "name one: 'one', 'two'" }]);
     expect(await problemsOf(loadSwarm(file, "on"))).toMatchObject([{ hint: "did you mean 'one'?" }]);
     expect(await problemsOf(loadSwarms(file))).toMatchObject([{ path: "swarms[1].agents[0].factory" }]);
     expect(await problemsOf(loadSwarms(join(directory, "none.json")))).toMatchObject([
@@ -337,7 +368,7 @@ describe("loading a file", () => {
     ]);
   });
 
-  it("reports what is wrong with references and with the swarm together, in the order of the file", async () => {
+  it("reports problems of references and of the swarm together, in the order of the file", async () => {
     const text = JSON.stringify(
       [
         solo(
@@ -356,14 +387,14 @@ describe("loading a file", () => {
     ]);
   });
 
-  it("takes factory and parameters into the hash", async () => {
+  it("includes factory and parameters in the hash", async () => {
     const hashOf = async (params: Json) =>
       (await load(solo({ factory: "module:./code.mjs#factory", agent_params: params })))[0]?.definition.hash;
     expect(await hashOf({ a: 1, b: 2 })).toBe(await hashOf({ b: 2, a: 1 }));
     expect(await hashOf({ a: 1 })).not.toBe(await hashOf({ a: 2 }));
   });
 
-  it("finds the actions that a file imports", async () => {
+  it("resolves imported actions", async () => {
     const swarm = solo(
       { factory: "module:./code.mjs#agent", actions: ["calculate", "fly"] },
       { action_imports: ["mail:example/calculate"] },

@@ -1,54 +1,57 @@
-/** Loads swarms from a swarm file: reads it, follows its references, checks everything, reports all problems. */
+/** Loads swarms from a swarm file: parses it, resolves its references, checks everything and reports all problems. */
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { connectMcpServer } from "../actions/mcp/index.js";
-import type { OutboundOptions } from "../actions/outbound.js";
-import type { SwarmDefinition } from "../engine/definition.js";
-import { checkSwarm } from "../mail/swarm-file/check.js";
-import { type Finding, type Problem, SwarmFileError } from "../mail/swarm-file/problems.js";
+import type { OutboundOptions } from "../actions/index.js";
+import { connectMcpServer } from "../actions/index.js";
+import { didYouMean, messageOf } from "../base/index.js";
+import type { SwarmDefinition } from "../engine/index.js";
+import type { SwarmEntry } from "../mail/index.js";
 import {
+  badSwarmFile,
   checkReferences,
+  checkSwarm,
   checkSwarmNames,
   outlineOfEntry,
   type ParsedSwarmFile,
   parseSwarmFile,
+  type SwarmFileProblem,
+  swarmProblemsOf,
+  type UnplacedProblem,
   within,
-} from "../mail/swarm-file/read.js";
-import type { SwarmEntry } from "../mail/swarm-file/schema.js";
-import { didYouMean } from "../mail/swarm-file/suggest.js";
+} from "../mail/index.js";
 import { type Builtins, defaultBuiltins } from "./builtins.js";
 import { assemble } from "./define.js";
 import { loadModuleExport, type ModuleLoader } from "./modules.js";
 import { resolveActions } from "./resolve-actions.js";
 import { resolveAgents } from "./resolve-agents.js";
-import { connectServers, type McpConnector, withAllOfServers } from "./resolve-mcp.js";
-import type { Resolver } from "./resolver.js";
+import { connectServers, withAllOfServers } from "./resolve-mcp.js";
+import type { McpConnector, Resolver } from "./resolver.js";
 import type { UrlOptions } from "./urls.js";
 
 export interface LoadOptions {
-  /** What `mail:<name>` can name. Default: everything that comes with the package. */
+  /** Targets of `mail:<name>` references. Default: the built-in agents and actions. */
   readonly builtins?: Builtins;
-  /** How `module:` references are loaded; `false` refuses them. Default: by importing the file. */
+  /** Loads `module:` references; `false` rejects them. Default: imports the file. */
   readonly modules?: ModuleLoader | false;
-  /** Whether and how `url::` references are fetched. Default: no host is allowed. */
+  /** Options for `url::` references. Default: no host is allowed. */
   readonly urls?: UrlOptions;
-  /** How MCP servers are connected to. Default: over stdio and, behind the outbound guard, streamable HTTP. */
+  /** Connects to MCP servers. Default: over stdio and, behind the outbound guard, streamable HTTP. */
   readonly mcp?: McpConnector;
-  /** Exceptions to the outbound guard for MCP servers with an address. Default: none. */
+  /** Exceptions to the outbound guard for MCP servers with a URL. Default: none. */
   readonly outbound?: OutboundOptions;
-  /** Where `${NAME}` in the declaration of an MCP server is looked up. Default: the process's environment. */
+  /** Values of `${NAME}` in the declaration of an MCP server. Default: the process's environment. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 export interface LoadedSwarm {
   readonly definition: SwarmDefinition;
-  /** What is odd in the file but does not keep it from working. */
-  readonly warnings: readonly Problem[];
+  /** Warnings, which do not prevent loading. */
+  readonly warnings: readonly SwarmFileProblem[];
 }
 
 /**
- * All swarms of a file.
- * @throws SwarmFileError (code `bad_swarm_file`) with every problem and its place.
+ * Loads all swarms of a file.
+ * @throws MailroomError `bad_swarm_file` with every problem and its position.
  */
 export async function loadSwarms(file: string, options: LoadOptions = {}): Promise<readonly LoadedSwarm[]> {
   return loadSwarmsFromText(await readText(file), {
@@ -59,8 +62,8 @@ export async function loadSwarms(file: string, options: LoadOptions = {}): Promi
 }
 
 /**
- * One swarm of a file: the one named, or the only one. What other swarms refer to is not loaded.
- * @throws SwarmFileError (code `bad_swarm_file`) with every problem and its place.
+ * Loads one swarm of a file: the named one, or the only one. References of other swarms are not resolved.
+ * @throws MailroomError `bad_swarm_file` with every problem and its position.
  */
 export async function loadSwarm(
   file: string,
@@ -72,32 +75,33 @@ export async function loadSwarm(
 }
 
 export interface TextOptions extends LoadOptions {
-  /** What the text is called in messages. Default: `swarms.json`. */
+  /** The file name in messages. Default: `swarms.json`. */
   readonly source?: string;
-  /** Where relative module references start. Default: the working directory. */
+  /** Base directory of relative module references. Default: the working directory. */
   readonly directory?: string;
 }
 
-/** The same from a text that is at hand already. */
+/** Loads all swarms from the text of a swarm file. */
 export async function loadSwarmsFromText(
   text: string,
   options: TextOptions = {},
 ): Promise<readonly LoadedSwarm[]> {
   const parsed = parseSwarmFile(text, options.source);
   const resolver = resolverFor(options, options.directory ?? process.cwd());
-  const problems: Problem[] = checkSwarmNames(parsed.swarms).map(parsed.locate);
+  const problems: SwarmFileProblem[] = checkSwarmNames(parsed.swarms).map(parsed.locate);
   const loaded: LoadedSwarm[] = [];
   for (const index of parsed.swarms.keys()) {
     try {
       loaded.push(await loadOne(parsed, index, resolver));
     } catch (error) {
-      if (!(error instanceof SwarmFileError)) throw error;
-      problems.push(...error.problems);
+      const found = swarmProblemsOf(error);
+      if (found === undefined) throw error;
+      problems.push(...found);
     }
   }
   if (problems.length > 0) {
     await Promise.all(loaded.map(({ definition }) => definition.close?.()));
-    throw new SwarmFileError(parsed.source, problems);
+    throw badSwarmFile(parsed.source, problems);
   }
   return loaded;
 }
@@ -107,10 +111,10 @@ async function readText(file: string): Promise<string> {
     return await readFile(file, "utf8");
   } catch (error) {
     const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
-    const reason = error instanceof Error ? error.message : String(error);
-    const message = `it cannot be read: ${missing ? "there is no such file" : reason}`;
+    const reason = messageOf(error);
+    const message = `it cannot be read: ${missing ? "no such file" : reason}`;
     const problem = { path: "", message };
-    throw new SwarmFileError(file, [problem], { cause: error });
+    throw badSwarmFile(file, [problem], { cause: error });
   }
 }
 
@@ -130,24 +134,24 @@ function chooseSwarm(file: ParsedSwarmFile, name: string | undefined): number {
   const names = file.swarms.map((swarm) => swarm.name);
   if (name === undefined) {
     if (names.length === 1) return 0;
-    const hint = `say which: ${names.map((known) => `'${known}'`).join(", ")}`;
-    throw new SwarmFileError(file.source, [
-      { path: "swarms", message: `there are ${names.length} swarms`, hint },
+    const hint = `name one: ${names.map((known) => `'${known}'`).join(", ")}`;
+    throw badSwarmFile(file.source, [
+      { path: "swarms", message: `the file has ${names.length} swarms`, hint },
     ]);
   }
   const index = names.indexOf(name);
   if (index >= 0) return index;
   const hint = didYouMean(name, names);
-  throw new SwarmFileError(file.source, [
-    { path: "swarms", message: `there is no swarm '${name}'`, ...(hint === undefined ? {} : { hint }) },
+  throw badSwarmFile(file.source, [
+    { path: "swarms", message: `unknown swarm '${name}'`, ...(hint === undefined ? {} : { hint }) },
   ]);
 }
 
 async function loadOne(file: ParsedSwarmFile, index: number, resolver: Resolver): Promise<LoadedSwarm> {
   const declared = file.swarms[index];
-  if (declared === undefined) throw new RangeError(`there is no swarm number ${index}`);
-  const errors: Finding[] = checkReferences(declared);
-  const warnings: Finding[] = [];
+  if (declared === undefined) throw new RangeError(`the file has no swarm number ${index}`);
+  const errors: UnplacedProblem[] = checkReferences(declared);
+  const warnings: UnplacedProblem[] = [];
   const servers = await connectServers(declared, resolver, errors, warnings);
   const entry = withAllOfServers(declared, servers.actions);
   const actions = [
@@ -163,10 +167,10 @@ async function loadOne(file: ParsedSwarmFile, index: number, resolver: Resolver)
   const agents = await resolveAgents(entry, actions, resolver, errors, warnings);
   errors.push(...found.errors);
   warnings.push(...found.warnings);
-  const place = (finding: Finding): Problem => file.locate(within([index], finding));
+  const place = (finding: UnplacedProblem): SwarmFileProblem => file.locate(within([index], finding));
   if (errors.length > 0) {
     await servers.close();
-    throw new SwarmFileError(file.source, errors.map(place).sort(byPlace));
+    throw badSwarmFile(file.source, errors.map(place).sort(byPlace));
   }
   const definition = assemble(
     { ...inCode(entry), agents },
@@ -196,6 +200,6 @@ function inCode(entry: SwarmEntry) {
   };
 }
 
-function byPlace(a: Problem, b: Problem): number {
+function byPlace(a: SwarmFileProblem, b: SwarmFileProblem): number {
   return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
 }

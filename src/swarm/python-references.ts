@@ -1,6 +1,6 @@
 /**
- * What references of the reference implementation's swarm files are called here. Its Python cannot run in this
- * process; where there is something of our own for the same purpose, its files load unchanged.
+ * Maps references of the reference implementation's swarm files to built-in agents and actions. Python cannot run in
+ * this process; files that use only mapped references load unchanged.
  */
 
 /** References without their `python::` prefix. */
@@ -53,7 +53,7 @@ export const PYTHON_ACTIONS: Readonly<Record<string, string>> = {
   ]),
 };
 
-/** Prompts of the bundled examples, and which of our examples they belong to. */
+/** Prompts of the reference's examples, with our corresponding examples. */
 export const PYTHON_PROMPTS: Readonly<Record<string, string>> = {
   "mail.examples.supervisor.prompts:SYSPROMPT": "supervisor",
   "mail.examples.weather_dummy.prompts:SYSPROMPT": "weather",
@@ -71,7 +71,10 @@ function stdlib(group: string, actions: readonly string[]): Record<string, strin
   );
 }
 
-/** The dotted reference in `python::pkg.module:attr` or plain `mail.module:attr`; `undefined` for other texts. */
+/**
+ * Returns the dotted reference in `python::pkg.module:attr` or plain `mail.module:attr`, or `undefined` for other
+ * texts.
+ */
 export function pythonName(reference: string): string | undefined {
   if (reference.startsWith("python::")) return reference.slice("python::".length).replace(/^src\./, "");
   return /^(?:src\.)?mail\.[\w.]+:[\w.]+$/.test(reference) ? reference.replace(/^src\./, "") : undefined;

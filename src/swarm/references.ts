@@ -1,64 +1,65 @@
-/** Reference strings of swarm files: what they name, and what to write instead of those that name nothing. */
-import { didYouMean } from "../mail/swarm-file/suggest.js";
+/** Parses references in swarm files, with hints for invalid ones. */
+import { didYouMean, MailroomError } from "../base/index.js";
 import { PYTHON_ACTIONS, PYTHON_AGENTS, pythonName } from "./python-references.js";
 
-export type Reference =
+export type CodeReference =
   | { readonly kind: "module"; readonly specifier: string; readonly exportName: string }
   | { readonly kind: "builtin"; readonly name: string };
 
-/** A reference that leads nowhere. */
-export class BadReferenceError extends Error {
-  override readonly name = "BadReferenceError";
-  readonly code = "bad_reference";
-  readonly hint: string | undefined;
-  constructor(message: string, hint?: string, options?: ErrorOptions) {
-    super(message, options);
-    this.hint = hint;
-  }
+/** The error of a reference that cannot be resolved. */
+export function badReference(
+  message: string,
+  hint?: string,
+  options: { readonly cause?: unknown } = {},
+): MailroomError {
+  return new MailroomError("bad_reference", message, {
+    ...options,
+    details: hint === undefined ? {} : { hint },
+  });
 }
 
 /**
- * @param kind what is expected there: names of Python code are known for agents and for actions.
- * @throws BadReferenceError when the text is no reference that can be followed.
+ * @param kind the expected kind, which selects the table of Python names.
+ * @throws MailroomError `bad_reference` when the text is not a valid reference.
  */
-export function parseReference(text: string, kind: "agent" | "action"): Reference {
+export function parseReference(text: string, kind: "agent" | "action"): CodeReference {
   if (text.startsWith("module:")) return moduleReference(text);
   if (text.startsWith("mail:")) return { kind: "builtin", name: text.slice("mail:".length) };
   const python = pythonName(text);
   if (python !== undefined) return pythonReference(text, python, kind);
   if (text.startsWith("url::")) {
-    throw new BadReferenceError(
-      `'${text}': code is not loaded from a URL`,
+    throw badReference(
+      `'${text}': code cannot be loaded from a URL`,
       "download it and write module:./file.js#export; url:: works for texts inside agent_params",
     );
   }
   const looksLikeFile = /\.[cm]?[jt]s(?:#|$)/.test(text);
-  throw new BadReferenceError(
+  throw badReference(
     `'${text}' is not a reference`,
     looksLikeFile
       ? `did you mean 'module:${text}'?`
-      : "write module:./file.js#export for code of your own, or mail:<name> for something built in",
+      : "write module:./file.js#export for your own code, or mail:<name> for a built-in agent or action",
   );
 }
 
-function moduleReference(text: string): Reference {
+function moduleReference(text: string): CodeReference {
   const rest = text.slice("module:".length);
   const hash = rest.indexOf("#");
   const specifier = hash < 0 ? rest : rest.slice(0, hash);
   const exportName = hash < 0 ? "default" : rest.slice(hash + 1);
   if (specifier === "" || exportName === "") {
-    throw new BadReferenceError(`'${text}' is incomplete`, "write module:./file.js#export");
+    throw badReference(`'${text}' is incomplete`, "write module:./file.js#export");
   }
   return { kind: "module", specifier, exportName };
 }
 
-function pythonReference(text: string, python: string, kind: "agent" | "action"): Reference {
+function pythonReference(text: string, python: string, kind: "agent" | "action"): CodeReference {
   const table = kind === "agent" ? PYTHON_AGENTS : PYTHON_ACTIONS;
   const builtin = Object.hasOwn(table, python) ? table[python] : undefined;
   if (builtin !== undefined) return { kind: "builtin", name: builtin.slice("mail:".length) };
   const near = didYouMean(python, Object.keys(table));
   const what = kind === "agent" ? "the agent" : "the action";
-  throw new BadReferenceError(
+  throw badReference(
     `'${text}' is Python code, which cannot run here`,
     `write ${what} in TypeScript or JavaScript and refer to it as module:./file.js#export` +
       (near?.startsWith("did you mean") === true ? `; or ${near}` : ""),

@@ -1,11 +1,9 @@
-/** Follows the references to a swarm's actions: functions of inline actions, and imports. */
-import { defineAction } from "../actions/define.js";
-import type { Action, ActionContext } from "../engine/agent.js";
-import { isRecord } from "../mail/record.js";
-import type { Finding, PathSegment } from "../mail/swarm-file/problems.js";
-import type { ActionEntry, SwarmEntry } from "../mail/swarm-file/schema.js";
-import { didYouMean } from "../mail/swarm-file/suggest.js";
-import { BadReferenceError, parseReference } from "./references.js";
+/** Resolves the references to a swarm's actions: functions of inline actions, and imports. */
+import { defineAction } from "../actions/index.js";
+import { didYouMean, isRecord } from "../base/index.js";
+import type { Action, ActionContext } from "../engine/index.js";
+import type { ActionEntry, PathSegment, SwarmEntry, UnplacedProblem } from "../mail/index.js";
+import { badReference, parseReference } from "./references.js";
 import { attempt, isFunction, loadExport, own, type Resolver } from "./resolver.js";
 
 export interface ResolvedAction {
@@ -14,11 +12,11 @@ export interface ResolvedAction {
   readonly at: readonly PathSegment[];
 }
 
-/** Every action that could be resolved; for each of the others there is a finding. */
+/** Returns every action that could be resolved, and reports the others. */
 export async function resolveActions(
   swarm: SwarmEntry,
   resolver: Resolver,
-  errors: Finding[],
+  errors: UnplacedProblem[],
 ): Promise<readonly ResolvedAction[]> {
   const resolved: ResolvedAction[] = [];
   for (const [index, entry] of swarm.actions.entries()) {
@@ -35,46 +33,54 @@ export async function resolveActions(
 }
 
 async function inlineAction(entry: ActionEntry, resolver: Resolver): Promise<Action> {
-  const run = entry.function === undefined ? undefined : await findFunction(entry.function, resolver);
-  return defineAction({
+  const found = entry.function === undefined ? undefined : await findFunction(entry.function, resolver);
+  const run = isFunction<ActionFunction>(found) ? found : () => refuseToRun(entry.name);
+  const inline = defineAction({
     name: entry.name,
     description: entry.description,
     parameters: entry.parameters,
     idempotent: entry.idempotent,
     ...(entry.time_limit_ms === undefined ? {} : { timeLimit: entry.time_limit_ms }),
-    run: run ?? (() => refuseToRun(entry.name)),
+    run,
   });
+  return isAction(found) ? describedBy(inline, found) : inline;
+}
+
+/** The action with the words of the file. Arguments pass both schemas, and what needs a person's approval still does. */
+function describedBy(file: Action, action: Action): Action {
+  const { parallel, approval, approvalTimeout } = action;
+  return {
+    ...file,
+    async check(args) {
+      const checked = await file.check(args);
+      return checked.ok ? action.check(args) : checked;
+    },
+    run: (args, context) => action.run(args, context),
+    ...(parallel === undefined ? {} : { parallel }),
+    ...(approval === undefined ? {} : { approval }),
+    ...(approvalTimeout === undefined ? {} : { approvalTimeout }),
+  };
 }
 
 function refuseToRun(name: string): never {
-  throw new Error(`action '${name}' has no function: its calls are answered by a person at a breakpoint`);
+  throw new Error(
+    `action '${name}' has no function: each call pauses at a breakpoint until a person supplies the result`,
+  );
 }
 
 type ActionFunction = (args: Readonly<Record<string, unknown>>, context: ActionContext) => unknown;
 
-async function findFunction(text: string, resolver: Resolver): Promise<ActionFunction> {
+async function findFunction(text: string, resolver: Resolver): Promise<ActionFunction | Action> {
   const reference = parseReference(text, "action");
   const value =
     reference.kind === "builtin"
       ? builtinAction(reference.name, resolver)
       : await loadExport(reference, resolver);
-  if (isFunction<ActionFunction>(value)) return value;
-  if (isAction(value)) return (args, context) => checkAndRun(value, args, context);
-  throw new BadReferenceError(
+  if (isFunction<ActionFunction>(value) || isAction(value)) return value;
+  throw badReference(
     `'${text}' is not a function`,
-    "export a function (args, context) => result, or what defineAction returns",
+    "export a function (args, context) => result, or the result of defineAction",
   );
-}
-
-/** The file's schema was checked already; an action that has one of its own is given what that one makes of it. */
-async function checkAndRun(
-  action: Action,
-  args: Readonly<Record<string, unknown>>,
-  context: ActionContext,
-): Promise<unknown> {
-  const checked = await action.check(args);
-  if (!checked.ok) throw new Error(checked.message);
-  return action.run(checked.value, context);
 }
 
 async function importedAction(text: string, resolver: Resolver): Promise<Action> {
@@ -82,14 +88,14 @@ async function importedAction(text: string, resolver: Resolver): Promise<Action>
   if (reference.kind === "builtin") return builtinAction(reference.name, resolver);
   const value = await loadExport(reference, resolver);
   if (isAction(value)) return value;
-  throw new BadReferenceError(`'${text}' is not an action`, "export what defineAction returns");
+  throw badReference(`'${text}' is not an action`, "export the result of defineAction");
 }
 
 function builtinAction(name: string, { builtins }: Resolver): Action {
   const action = own(builtins.actions, name);
   if (action !== undefined) return action;
-  throw new BadReferenceError(
-    `there is no built-in action 'mail:${name}'`,
+  throw badReference(
+    `unknown built-in action 'mail:${name}'`,
     didYouMean(name, Object.keys(builtins.actions)),
   );
 }

@@ -1,42 +1,40 @@
-/** Follows the references to a swarm's agents: what sits behind each address. */
-import { AgentParamsError } from "../agents/errors.js";
-import type { AgentFactory, AgentWiring } from "../agents/factory.js";
-import { type MailFunction, starting } from "../agents/function.js";
-import { isRecord } from "../mail/record.js";
-import type { Finding } from "../mail/swarm-file/problems.js";
-import { within } from "../mail/swarm-file/read.js";
-import type { AgentEntry, SwarmEntry } from "../mail/swarm-file/schema.js";
-import { didYouMean } from "../mail/swarm-file/suggest.js";
+/** Resolves the references to a swarm's agents. */
+
+import type { AgentContext, AgentFactory } from "../agents/index.js";
+import { findingsOf, type MailFunction, starting } from "../agents/index.js";
+import { didYouMean, isRecord } from "../base/index.js";
+import type { AgentEntry, SwarmEntry, UnplacedProblem } from "../mail/index.js";
+import { within } from "../mail/index.js";
 import { type DefinedAgent, defineAgent } from "./agent.js";
 import { type Builtins, MODEL_AGENTS } from "./builtins.js";
-import { BadReferenceError, parseReference } from "./references.js";
+import { badReference, parseReference } from "./references.js";
 import type { ResolvedAction } from "./resolve-actions.js";
 import { exampleOfPrompt, resolveParams } from "./resolve-params.js";
-import { attempt, isFunction, loadExport, own, type Resolver, toFinding } from "./resolver.js";
+import { attempt, isFunction, loadExport, own, type Resolver, toProblem } from "./resolver.js";
 
 export async function resolveAgents(
   swarm: SwarmEntry,
   actions: readonly ResolvedAction[],
   resolver: Resolver,
-  errors: Finding[],
-  warnings: Finding[],
+  errors: UnplacedProblem[],
+  warnings: UnplacedProblem[],
 ): Promise<readonly DefinedAgent[]> {
   const agents: DefinedAgent[] = [];
   for (const [index, entry] of swarm.agents.entries()) {
-    const traits = traitsOf(entry);
+    const traits = toTraits(entry);
     if (entry.factory === undefined) {
       agents.push(defineAgent({ ...traits, remote: true }));
       continue;
     }
     const start = entry.speculate === undefined ? {} : { speculate: entry.speculate };
     const origin = { factory: entry.factory, params: entry.agent_params, ...start };
-    const run = await resolveMind(swarm, entry, index, actions, resolver, errors, warnings);
+    const run = await resolveImplementation(swarm, entry, index, actions, resolver, errors, warnings);
     if (run !== undefined) agents.push({ ...defineAgent({ ...traits, ...start, run }), origin });
   }
   return agents;
 }
 
-function traitsOf(entry: AgentEntry) {
+function toTraits(entry: AgentEntry) {
   return {
     name: entry.name,
     ...(entry.description === undefined ? {} : { description: entry.description }),
@@ -50,30 +48,30 @@ function traitsOf(entry: AgentEntry) {
   };
 }
 
-async function resolveMind(
+async function resolveImplementation(
   swarm: SwarmEntry,
   entry: AgentEntry,
   index: number,
   actions: readonly ResolvedAction[],
   resolver: Resolver,
-  errors: Finding[],
-  warnings: Finding[],
+  errors: UnplacedProblem[],
+  warnings: UnplacedProblem[],
 ): Promise<MailFunction | undefined> {
   const at = ["agents", index, "factory"];
   const paramsAt = ["agents", index, "agent_params"];
-  const warn = (finding: Finding): void => void warnings.push(within(paramsAt, finding));
+  const warn = (finding: UnplacedProblem): void => void warnings.push(within(paramsAt, finding));
   const source = await attempt(at, errors, () => findFactory(entry, resolver, warn));
   if (source === undefined) return undefined;
   if (source.kind === "run") return source.run;
   const before = errors.length;
-  // The bundled agents follow scripts of their own: what was written for a model is not looked at.
+  // The bundled agents follow their own scripts and ignore parameters for models.
   const params = source.scripted
     ? entry.agent_params
     : await resolveParams(entry.agent_params, paramsAt, resolver, errors);
   if (errors.length > before) return undefined;
-  const wiring: AgentWiring = {
+  const context: AgentContext = {
     swarm: swarm.name,
-    ...traitsOf(entry),
+    ...toTraits(entry),
     excludeTools: [...new Set([...swarm.exclude_tools, ...entry.exclude_tools])],
     tools: actions
       .filter(({ action }) => entry.actions.includes(action.name))
@@ -83,24 +81,24 @@ async function resolveMind(
     warn,
   };
   try {
-    return await source.factory(wiring);
+    return await source.factory(context);
   } catch (error) {
-    if (error instanceof AgentParamsError)
-      errors.push(...error.findings.map((found) => within(paramsAt, found)));
-    else errors.push(toFinding(at, error));
+    const findings = findingsOf(error);
+    if (findings === undefined) errors.push(toProblem(at, error));
+    else errors.push(...findings.map((found) => within(paramsAt, found)));
     return undefined;
   }
 }
 
-type MindSource =
+type ImplementationSource =
   | { readonly kind: "factory"; readonly factory: AgentFactory; readonly scripted: boolean }
   | { readonly kind: "run"; readonly run: MailFunction };
 
 async function findFactory(
   entry: AgentEntry,
   resolver: Resolver,
-  warn: (finding: Finding) => void,
-): Promise<MindSource> {
+  warn: (finding: UnplacedProblem) => void,
+): Promise<ImplementationSource> {
   const text = entry.factory ?? "";
   const reference = parseReference(text, "agent");
   if (reference.kind === "builtin")
@@ -109,19 +107,26 @@ async function findFactory(
   if (isFunction<AgentFactory>(value)) return { kind: "factory", factory: value, scripted: false };
   if (isRecord(value) && isFunction<MailFunction>(value.run)) {
     const { run, speculate } = value;
-    return { kind: "run", run: starting((mail) => run.call(value, mail), wish(speculate) ?? run.speculate) };
+    return {
+      kind: "run",
+      run: starting((mail) => run.call(value, mail), asBoolean(speculate) ?? run.speculate),
+    };
   }
-  if (isRecord(value) && isRecord(value.mind) && isFunction<MailFunction>(value.mind.run)) {
-    const { run, speculate } = value.mind;
-    return { kind: "run", run: starting((mail) => run(mail), wish(speculate)) };
+  if (
+    isRecord(value) &&
+    isRecord(value.implementation) &&
+    isFunction<MailFunction>(value.implementation.run)
+  ) {
+    const { run, speculate } = value.implementation;
+    return { kind: "run", run: starting((mail) => run(mail), asBoolean(speculate)) };
   }
-  throw new BadReferenceError(
+  throw badReference(
     `'${text}' is neither a factory nor an agent`,
-    "export a function (wiring) => (mail) => { … }, an object { run(mail) { … } }, or what defineAgent returns",
+    "export a function (context) => (mail) => { … }, an object { run(mail) { … } }, or the result of defineAgent",
   );
 }
 
-function wish(speculate: unknown): boolean | undefined {
+function asBoolean(speculate: unknown): boolean | undefined {
   return typeof speculate === "boolean" ? speculate : undefined;
 }
 
@@ -130,15 +135,15 @@ function builtinFactory(
   text: string,
   entry: AgentEntry,
   builtins: Builtins,
-  warn: (finding: Finding) => void,
-): MindSource {
+  warn: (finding: UnplacedProblem) => void,
+): ImplementationSource {
   const known = builtins.agents;
   const found = own(known, name);
   if (!MODEL_AGENTS.includes(name)) {
     if (found !== undefined)
       return { kind: "factory", factory: found, scripted: name.startsWith("example/") };
     const hint = didYouMean(name, [...Object.keys(known), ...MODEL_AGENTS]);
-    throw new BadReferenceError(`there is no built-in agent 'mail:${name}'`, hint);
+    throw badReference(`unknown built-in agent 'mail:${name}'`, hint);
   }
   const scripted = own(known, "scripted");
   if (scripted !== undefined && entry.agent_params.rules !== undefined) {
@@ -146,19 +151,19 @@ function builtinFactory(
   }
   const example = exampleOfPrompt(entry.agent_params.system);
   const standIn = example === undefined ? undefined : own(known, `example/${example}`);
-  const atHand =
-    found !== undefined && builtins.isModelAtHand?.(entry.agent_params, entry.tool_format) !== false;
-  if (standIn !== undefined && !atHand) {
+  const available =
+    found !== undefined && builtins.isModelAvailable?.(entry.agent_params, entry.tool_format) !== false;
+  if (standIn !== undefined && !available) {
     warn({
       at: ["system"],
-      message: `this is the bundled example '${example}': it runs by its script, for its model is not at hand`,
-      hint: "set the key of its model's provider to have it think",
+      message: `the bundled example '${example}' follows its script, because its model is not available`,
+      hint: "set the key of its model's provider to use the model",
     });
     return { kind: "factory", factory: standIn, scripted: true };
   }
   if (found !== undefined) return { kind: "factory", factory: found, scripted: false };
-  throw new BadReferenceError(
-    `'${text}' needs a model, and model agents are not part of this installation`,
-    "use module:./file.js#export for an agent of your own, or give it a script (agent_params.rules)",
+  throw badReference(
+    `'${text}' requires a model, and model agents are not part of this installation`,
+    "use module:./file.js#export for your own agent, or add a script (agent_params.rules)",
   );
 }

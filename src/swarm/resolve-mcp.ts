@@ -1,18 +1,14 @@
 /** Connects to the MCP servers that a swarm declares: their tools become actions of the swarm. */
 import { resolve } from "node:path";
-import type { McpServer, McpServerOptions } from "../actions/mcp/index.js";
-import type { Action } from "../engine/agent.js";
-import type { Finding } from "../mail/swarm-file/problems.js";
-import type { McpServerEntry, SwarmEntry } from "../mail/swarm-file/schema.js";
-import { BadReferenceError } from "./references.js";
-import { type Resolver, toFinding } from "./resolver.js";
-
-/** How a swarm file's MCP servers are reached. */
-export type McpConnector = (options: McpServerOptions) => Promise<McpServer>;
+import type { McpServerOptions } from "../actions/index.js";
+import type { Action } from "../engine/index.js";
+import type { McpServerEntry, SwarmEntry, UnplacedProblem } from "../mail/index.js";
+import { badReference } from "./references.js";
+import { type Resolver, toProblem } from "./resolver.js";
 
 export interface ConnectedServers {
   readonly actions: readonly Action[];
-  /** Whether every server could be connected to, so that every action is known. */
+  /** Whether all servers are connected, so that all actions are known. */
   readonly complete: boolean;
   close(): Promise<void>;
 }
@@ -20,20 +16,26 @@ export interface ConnectedServers {
 export async function connectServers(
   swarm: SwarmEntry,
   resolver: Resolver,
-  errors: Finding[],
-  warnings: Finding[],
+  errors: UnplacedProblem[],
+  warnings: UnplacedProblem[],
 ): Promise<ConnectedServers> {
+  let loading = true;
   const servers = await Promise.all(
     Object.entries(swarm.mcp_servers).map(async ([name, entry]) => {
       const at = ["mcp_servers", name];
       try {
-        return await resolver.mcp(optionsOf(name, entry, resolver));
+        return await resolver.mcp({
+          ...optionsOf(name, entry, resolver),
+          // Problems of single tools are warnings of the swarm until it is loaded.
+          warn: (message) => (loading ? warnings.push({ at, message }) : process.emitWarning(message)),
+        });
       } catch (error) {
-        (entry.required ? errors : warnings).push(toFinding(at, error));
+        (entry.required ? errors : warnings).push(toProblem(at, error));
         return undefined;
       }
     }),
   );
+  loading = false;
   const connected = servers.filter((server) => server !== undefined);
   return {
     actions: connected.flatMap((server) => server.actions),
@@ -44,7 +46,7 @@ export async function connectServers(
   };
 }
 
-/** `files__*` among an agent's actions stands for everything that the server offers. */
+/** `files__*` in an agent's actions stands for all actions of the server. */
 export function withAllOfServers(swarm: SwarmEntry, actions: readonly Action[]): SwarmEntry {
   const expand = (name: string): readonly string[] => {
     if (!name.endsWith("__*")) return [name];
@@ -77,9 +79,9 @@ function optionsOf(
     };
   }
   if (modules === false) {
-    throw new BadReferenceError(
-      `'${entry.command}' may not be started here`,
-      "programs are refused where this swarm comes from; use an MCP server with a url",
+    throw badReference(
+      `'${entry.command}' must not be started`,
+      "a swarm that the operator did not define cannot start programs; use an MCP server with a url",
     );
   }
   return {
@@ -91,14 +93,14 @@ function optionsOf(
   };
 }
 
-/** Whoever may not start programs here may not have the operator's secrets sent to an address of theirs, either. */
+/** A swarm that cannot start programs also cannot send the operator's secrets to its URLs. */
 function withoutVariables(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   for (const [name, value] of Object.entries(headers)) {
     const [variable] = VARIABLE.exec(value) ?? [];
     if (variable === undefined) continue;
-    throw new BadReferenceError(
-      `the header '${name}' may not use ${variable} of the environment`,
-      "variables are refused where this swarm comes from; write the value itself",
+    throw badReference(
+      `the header '${name}' cannot use the environment variable ${variable}`,
+      "a swarm that the operator did not define cannot use variables; write the value itself",
     );
   }
   return headers;
@@ -106,7 +108,7 @@ function withoutVariables(headers: Readonly<Record<string, string>>): Readonly<R
 
 const VARIABLE = /\$\{(\w+)\}/;
 
-/** `${NAME}` stands for a variable of the environment: secrets do not belong into swarm files. */
+/** `${NAME}` is replaced by an environment variable, so that swarm files contain no secrets. */
 function filledIn(
   values: Readonly<Record<string, string>>,
   env: Readonly<Record<string, string | undefined>>,
@@ -115,7 +117,10 @@ function filledIn(
     text.replaceAll(new RegExp(VARIABLE, "g"), (_, name: string) => {
       const value = env[name];
       if (value !== undefined) return value;
-      throw new BadReferenceError(`the environment has no ${name}`, `set ${name} before you load the swarm`);
+      throw badReference(
+        `the environment variable ${name} is not set`,
+        `set ${name} before you load the swarm`,
+      );
     });
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, fill(value)]));
 }

@@ -1,20 +1,19 @@
-/** Follows the references inside `agent_params`: texts that begin with `url::` or `python::`. */
-import { isRecord } from "../mail/record.js";
-import type { Finding, PathSegment } from "../mail/swarm-file/problems.js";
-import { examplePrompt, isExampleName } from "./bundled/agents.js";
+/** Resolves the references inside `agent_params`: texts that begin with `url::` or `python::`. */
+import { isRecord, ownValue } from "../base/index.js";
+import type { PathSegment, UnplacedProblem } from "../mail/index.js";
 import { PYTHON_PROMPTS, pythonName } from "./python-references.js";
-import { BadReferenceError } from "./references.js";
+import { badReference } from "./references.js";
 import { attempt, own, type Resolver } from "./resolver.js";
 import { fetchReference, isUrlReference } from "./urls.js";
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** The parameters with every reference in them resolved; for each that could not be there is a finding. */
+/** Returns the parameters with resolved references, and reports the others. */
 export async function resolveParams(
   params: Params,
   at: readonly PathSegment[],
   resolver: Resolver,
-  errors: Finding[],
+  errors: UnplacedProblem[],
 ): Promise<Params> {
   const visit = async (value: unknown, place: readonly PathSegment[]): Promise<unknown> => {
     if (typeof value === "string") {
@@ -37,11 +36,12 @@ async function resolveText(text: string, resolver: Resolver): Promise<string> {
   if (isUrlReference(text)) return fetchReference(text, resolver.urls);
   if (!text.startsWith("python::")) return text;
   const example = exampleOfPrompt(text);
-  if (example !== undefined && isExampleName(example)) return examplePrompt(example);
-  throw new BadReferenceError(`'${text}' is Python code, which cannot run here`, "write the text itself");
+  const prompt = example === undefined ? undefined : ownValue(resolver.builtins.prompts, example);
+  if (prompt !== undefined) return prompt;
+  throw badReference(`'${text}' is Python code, which cannot run here`, "write the text itself");
 }
 
-/** The bundled example that a prompt of the reference implementation belongs to. */
+/** Returns the bundled example that corresponds to a prompt of the reference implementation. */
 export function exampleOfPrompt(system: unknown): string | undefined {
   const python = typeof system === "string" ? pythonName(system) : undefined;
   return python === undefined ? undefined : own(PYTHON_PROMPTS, python);

@@ -1,12 +1,15 @@
-/** What resolving references takes, and how a failure becomes a finding. */
-import type { OutboundOptions } from "../actions/outbound.js";
-import { ActionDefinitionError } from "../actions/parameters.js";
-import type { Finding, PathSegment } from "../mail/swarm-file/problems.js";
+/** The dependencies of resolving references, and the conversion of failures to problems. */
+
+import type { McpServer, McpServerOptions, OutboundOptions } from "../actions/index.js";
+import { hasCode, messageOf } from "../base/index.js";
+import type { PathSegment, UnplacedProblem } from "../mail/index.js";
 import type { Builtins } from "./builtins.js";
 import type { ModuleLoader } from "./modules.js";
-import { BadReferenceError, type Reference } from "./references.js";
-import type { McpConnector } from "./resolve-mcp.js";
+import { badReference, type CodeReference } from "./references.js";
 import type { UrlOptions } from "./urls.js";
+
+/** Connects to an MCP server of a swarm file. */
+export type McpConnector = (options: McpServerOptions) => Promise<McpServer>;
 
 export interface Resolver {
   readonly builtins: Builtins;
@@ -14,52 +17,53 @@ export interface Resolver {
   readonly urls: UrlOptions;
   readonly directory: string;
   readonly mcp: McpConnector;
-  /** How MCP servers with an address are reached. */
+  /** Options for MCP servers with a URL. */
   readonly outbound: OutboundOptions;
-  /** Where `${NAME}` is looked up. */
+  /** Values of `${NAME}`. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 export function loadExport(
-  reference: Extract<Reference, { kind: "module" }>,
+  reference: Extract<CodeReference, { kind: "module" }>,
   resolver: Resolver,
 ): Promise<unknown> {
   if (resolver.modules === false) {
-    throw new BadReferenceError(
-      `'module:${reference.specifier}' may not be loaded here`,
-      "module references are refused where this swarm comes from; use mail:<name>",
+    throw badReference(
+      `'module:${reference.specifier}' cannot be loaded`,
+      "a swarm that the operator did not define cannot load modules; use mail:<name>",
     );
   }
   return resolver.modules(reference.specifier, reference.exportName, resolver.directory);
 }
 
-/** The result, or `undefined` and a finding. */
+/** Returns the result, or reports a problem and returns `undefined`. */
 export async function attempt<T>(
   at: readonly PathSegment[],
-  errors: Finding[],
+  errors: UnplacedProblem[],
   work: () => T | Promise<T>,
 ): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {
-    errors.push(toFinding(at, error));
+    errors.push(toProblem(at, error));
     return undefined;
   }
 }
 
-export function toFinding(at: readonly PathSegment[], error: unknown): Finding {
-  if (error instanceof BadReferenceError) {
-    return { at, message: error.message, ...(error.hint === undefined ? {} : { hint: error.hint }) };
+export function toProblem(at: readonly PathSegment[], error: unknown): UnplacedProblem {
+  if (hasCode(error, "bad_reference")) {
+    const { hint } = error.details;
+    return { at, message: error.message, ...(typeof hint === "string" && { hint }) };
   }
-  if (error instanceof ActionDefinitionError) return { at: at.slice(0, 2), message: error.message };
-  return { at, message: error instanceof Error ? error.message : String(error) };
+  if (hasCode(error, "bad_action")) return { at: at.slice(0, 2), message: error.message };
+  return { at, message: messageOf(error) };
 }
 
 export function own<T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
-/** What a module exports can only be known to be a function; that it is the right one is the author's word. */
+/** Only the type `function` can be checked at run time; the signature is the author's responsibility. */
 export function isFunction<F>(value: unknown): value is F {
   return typeof value === "function";
 }

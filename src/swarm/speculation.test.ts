@@ -8,14 +8,13 @@ import { loopTurns, until } from "../../test/kit/waiting.js";
 import { modelAgent } from "../agents/index.js";
 import type { SwarmDefinition } from "../engine/definition.js";
 import type { RuntimeLimits } from "../engine/runtime/index.js";
-import type { SwarmFileError } from "../mail/swarm-file/problems.js";
 import { defineAgent } from "./agent.js";
 import { defineSwarm } from "./define.js";
 import { loadSwarmsFromText } from "./load.js";
 
 const MODEL = modelAgent({ llm: "openai/none" }, { env: { OPENAI_API_KEY: "none" } });
 
-/** Whether the agent's turn begins while its message is still on its way to the disk. */
+/** Whether the agent's turn begins before its message is durable. */
 async function startsEarly(
   traits: { readonly speculate?: boolean },
   limits: Partial<RuntimeLimits> = {},
@@ -50,23 +49,26 @@ async function startsEarly(
 
 function starts({ agents }: SwarmDefinition): Record<string, boolean | undefined> {
   return Object.fromEntries(
-    agents.map(({ name, mind }) => [name, mind.kind === "local" ? mind.speculate : undefined]),
+    agents.map(({ name, implementation }) => [
+      name,
+      implementation.kind === "local" ? implementation.speculate : undefined,
+    ]),
   );
 }
 
 describe("a turn", () => {
-  it("of a function begins before its mail is durable, unless the agent or the mailroom asks otherwise", async () => {
+  it("of a function agent begins before its mail is durable, unless the agent or the mailroom disables it", async () => {
     expect(await startsEarly({})).toBe(true);
     expect(await startsEarly({ speculate: false })).toBe(false);
     expect(await startsEarly({}, { speculation: false })).toBe(false);
   });
 });
 
-describe("an agent that thinks with a model", () => {
-  it("starts on durable mail unless it is defined otherwise", () => {
+describe("a model agent", () => {
+  it("starts on durable mail by default", () => {
     const traits = { name: "me", run: MODEL };
-    expect(defineAgent(traits).mind).toMatchObject({ speculate: false });
-    expect(defineAgent({ ...traits, speculate: true }).mind).toMatchObject({ speculate: true });
+    expect(defineAgent(traits).implementation).toMatchObject({ speculate: false });
+    expect(defineAgent({ ...traits, speculate: true }).implementation).toMatchObject({ speculate: true });
   });
 });
 
@@ -83,13 +85,13 @@ describe("a swarm file", () => {
     const entrypoint = { ...first, enable_entrypoint: true, can_complete_tasks: true };
     const swarm = { name: "solo", version: "1.0.0", entrypoint: "a", agents: [entrypoint, ...rest] };
     const [loaded] = await loadSwarmsFromText(JSON.stringify([swarm]), { directory });
-    if (loaded === undefined) throw new Error("there is no swarm in it");
+    if (loaded === undefined) throw new Error("the file has no swarm");
     return loaded.definition;
   };
   const model = { factory: "mail:agent", agent_params: { llm: "openai/none", system: "" } };
   const scripted = { factory: "mail:scripted", agent_params: { rules: [{ do: [{ reply: "yes" }] }] } };
 
-  it("says of each agent how it starts; models wait for the disk by themselves", async () => {
+  it("defines how each agent starts; model agents wait for durable mail by default", async () => {
     const definition = await load([
       agent("a", scripted),
       agent("b", { ...scripted, speculate: false }),
@@ -99,11 +101,11 @@ describe("a swarm file", () => {
     expect(starts(definition)).toEqual({ a: undefined, b: false, c: false, d: true });
   });
 
-  it("keeps what an agent in a module says of itself, unless it says otherwise", async () => {
+  it("overrides the setting of an agent in a module", async () => {
     writeFileSync(
       join(directory, "agents.mjs"),
       `export const object = { speculate: false, run(mail) { mail.complete("done"); } };
-       export const defined = { mind: { kind: "local", speculate: false, run: (mail) => mail.complete("done") } };
+       export const defined = { implementation: { kind: "local", speculate: false, run: (mail) => mail.complete("done") } };
        export const factory = () => Object.assign((mail) => mail.complete("done"), { speculate: false });`,
     );
     const made = (name: string) => ({ factory: `module:./agents.mjs#${name}` });
@@ -116,14 +118,14 @@ describe("a swarm file", () => {
     expect(starts(definition)).toEqual({ a: false, b: false, c: false, d: true });
   });
 
-  it("is another one when an agent starts otherwise", async () => {
+  it("has another hash when an agent starts differently", async () => {
     const { hash } = await load([agent("a", scripted)]);
     expect((await load([agent("a", { ...scripted, speculate: false })])).hash).not.toBe(hash);
   });
 
-  it("cannot ask a remote agent to start early", async () => {
+  it("cannot set speculate for a remote agent", async () => {
     const remote = load([agent("a", scripted), agent("b", { remote: true, speculate: true })]);
-    const error = await remote.catch((cause: SwarmFileError) => cause);
-    expect(String(error)).toContain("take out speculate");
+    const error = await remote.catch((cause: unknown) => cause);
+    expect(String(error)).toContain("remove speculate");
   });
 });

@@ -1,20 +1,20 @@
 /** A smaller swarm made of some agents of a larger one. */
-import type { SwarmDefinition } from "../engine/definition.js";
-import { isInterswarmAddress, normaliseAddress } from "../mail/address.js";
-import { didYouMean } from "../mail/swarm-file/suggest.js";
-import { isMailToolName } from "../mail/tool-table.js";
-import { defineSwarm, SwarmDefinitionError } from "./define.js";
+
+import { didYouMean } from "../base/index.js";
+import type { SwarmDefinition } from "../engine/index.js";
+import { isInterswarmAddress, isMailToolName, normalizeAddress } from "../mail/index.js";
+import { badSwarm, defineSwarm } from "./define.js";
 
 export interface SubswarmOptions {
-  /** Put behind the name of the swarm. Default: `-sub`. */
+  /** Suffix of the swarm's name. Default: `-sub`. */
   readonly suffix?: string;
-  /** Default: that of the larger swarm if it is among the names, else the only entrypoint among them. */
+  /** Default: the larger swarm's entrypoint if it is among the names, otherwise the only entrypoint among them. */
   readonly entrypoint?: string;
 }
 
 /**
- * Keeps the agents named, what they may write to among themselves (and in other swarms), and the actions they use.
- * @throws SwarmDefinitionError when a name is unknown or what remains is no usable swarm.
+ * Keeps the named agents, their comm targets among themselves and in other swarms, and the actions that they use.
+ * @throws MailroomError `bad_swarm` when a name is unknown or the result is not a valid swarm.
  */
 export function subswarm(
   definition: SwarmDefinition,
@@ -24,7 +24,7 @@ export function subswarm(
   const all = definition.agents.map(({ name }) => name);
   const unknown = names.filter((name) => !all.includes(name));
   if (unknown.length > 0) {
-    throw new SwarmDefinitionError(
+    throw badSwarm(
       definition.name,
       unknown.map((name) => {
         const hint = didYouMean(name, all);
@@ -33,13 +33,13 @@ export function subswarm(
     );
   }
   const stays = (target: string): boolean =>
-    isInterswarmAddress(target, definition.name) || names.includes(normaliseAddress(target, definition.name));
+    isInterswarmAddress(target, definition.name) || names.includes(normalizeAddress(target, definition.name));
   const agents = definition.agents
     .filter(({ name }) => names.includes(name))
     .map((agent) => ({
       ...agent,
-      // Written without the old swarm's name, which is another swarm's name now.
-      commTargets: agent.commTargets.filter(stays).map((target) => normaliseAddress(target, definition.name)),
+      // Remove the old swarm's name, which now names another swarm.
+      commTargets: agent.commTargets.filter(stays).map((target) => normalizeAddress(target, definition.name)),
       ownActions: [],
     }));
   const used = new Set(agents.flatMap((agent) => agent.actions));
@@ -47,7 +47,7 @@ export function subswarm(
   const entrypoint =
     options.entrypoint ?? (names.includes(definition.entrypoint) ? definition.entrypoint : undefined);
   return defineSwarm({
-    name: `${definition.name}${options.suffix ?? "-sub"}`,
+    name: `${definition.name}-${(options.suffix ?? "sub").replace(/^-/, "")}`,
     version: definition.version,
     description: definition.description,
     keywords: definition.keywords,

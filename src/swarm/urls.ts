@@ -1,5 +1,6 @@
 /** `url::https://…` inside `agent_params`: a JSON document, fetched when the swarm is loaded. */
-import { BadReferenceError } from "./references.js";
+import { hasCode } from "../base/index.js";
+import { badReference } from "./references.js";
 
 export interface UrlOptions {
   /** Hosts (`example.com`, `example.com:8443`) that may be fetched from. Default: none. */
@@ -19,36 +20,33 @@ export function isUrlReference(text: string): boolean {
 }
 
 /**
- * The document as compact JSON text, which is what factories of the reference implementation get.
- * @throws BadReferenceError that says what went wrong; nothing is ever put in the place of a failed document.
+ * Returns the document as compact JSON text, as factories of the reference implementation receive it.
+ * @throws MailroomError `bad_reference`. A failed document has no substitute.
  */
 export async function fetchReference(reference: string, options: UrlOptions = {}): Promise<string> {
   const url = parseUrl(reference.slice(PREFIX.length));
   const allowed = options.allowedHosts ?? [];
   if (!allowed.includes(url.host)) {
-    throw new BadReferenceError(
-      `'${shown(url)}' may not be fetched: host '${url.host}' is not allowed`,
-      `allow it when you load the file: { urls: { allowedHosts: ["${url.host}"] } }`,
+    throw badReference(
+      `'${shown(url)}' cannot be fetched: host '${url.host}' is not allowed`,
+      `allow it when loading the file: { urls: { allowedHosts: ["${url.host}"] } }`,
     );
   }
   const text = await download(url, options);
   try {
     return JSON.stringify(JSON.parse(text));
   } catch (error) {
-    throw new BadReferenceError(`'${shown(url)}' did not answer with JSON`, undefined, { cause: error });
+    throw badReference(`'${shown(url)}' did not return JSON`, undefined, { cause: error });
   }
 }
 
 function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:")) {
-    throw new BadReferenceError(`'${text}' is not an http(s) URL`, "write url::https://host/path.json");
+    throw badReference(`'${text}' is not an http(s) URL`, "write url::https://host/path.json");
   }
   if (url.username !== "" || url.password !== "") {
-    throw new BadReferenceError(
-      `'url::' must not carry a user name or password`,
-      "serve the document without them",
-    );
+    throw badReference(`'url::' must not contain a user name or password`, "serve the document without them");
   }
   return url;
 }
@@ -58,7 +56,7 @@ async function download(url: URL, options: UrlOptions): Promise<string> {
   const request = options.fetch ?? fetch;
   const signal = AbortSignal.timeout(timeLimit);
   try {
-    // A redirect could lead to a host that nobody allowed.
+    // A redirect could lead to a host that is not allowed.
     const response = await request(url, {
       signal,
       redirect: "manual",
@@ -67,16 +65,16 @@ async function download(url: URL, options: UrlOptions): Promise<string> {
     if (response.status !== 200) {
       await response.body?.cancel();
       const redirected = response.status >= 300 && response.status < 400;
-      throw new BadReferenceError(
+      throw badReference(
         `'${shown(url)}' answered with status ${response.status}`,
-        redirected ? "redirects are not followed: write the final address" : undefined,
+        redirected ? "redirects are not followed; write the final URL" : undefined,
       );
     }
     return await readLimited(response, url, sizeLimit);
   } catch (error) {
-    if (error instanceof BadReferenceError) throw error;
+    if (hasCode(error, "bad_reference")) throw error;
     const reason = signal.aborted ? `no answer within ${timeLimit} ms` : describe(error);
-    throw new BadReferenceError(`'${shown(url)}' could not be fetched: ${reason}`, undefined, {
+    throw badReference(`'${shown(url)}' could not be fetched: ${reason}`, undefined, {
       cause: error,
     });
   }
@@ -87,13 +85,13 @@ async function readLimited(response: Response, url: URL, sizeLimit: number): Pro
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
-    if (size > sizeLimit) throw new BadReferenceError(`'${shown(url)}' is larger than ${sizeLimit} bytes`);
+    if (size > sizeLimit) throw badReference(`'${shown(url)}' is larger than ${sizeLimit} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Without the query, which may hold a secret. */
+/** Without the query, which may contain a secret. */
 function shown(url: URL): string {
   return `${url.origin}${url.pathname}`;
 }

@@ -1,4 +1,4 @@
-/** A2A agents as comm targets: one server's swarm writes to another's as `name@alias`. */
+/** Tests A2A agents as comm targets: one server's swarm writes to another's as `name@alias`. */
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
@@ -6,19 +6,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
-import { A2aCarrier, type A2aCarrierOptions } from "../../src/a2a/index.js";
+import { MailroomError, systemClock } from "../../src/base/index.js";
+import { systemIds } from "../../src/base/node.js";
 import { MailClient } from "../../src/client/index.js";
+import { A2aCarrier, type A2aCarrierOptions } from "../../src/doors/a2a/index.js";
 import type { Carrier } from "../../src/engine/carrier.js";
-import type { Entry } from "../../src/engine/entries.js";
-import { type Runtime, RuntimeError } from "../../src/engine/runtime/index.js";
-import { systemClock, systemIds } from "../../src/library/clock.js";
+import type { Runtime } from "../../src/engine/runtime/index.js";
+import type { Entry } from "../../src/engine/task/entries.js";
 import { Mailroom } from "../../src/library/mailroom.js";
 import { openStore } from "../../src/store/index.js";
 import { loadSwarmsFromText } from "../../src/swarm/load.js";
 import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
 import { served } from "../kit/served.js";
 
-/** A swarm whose lead writes to the lab, by the rules given and at last by passing on what it is told. */
+/** A swarm whose lead writes to the lab by the given rules, and otherwise forwards its mail. */
 const swarmWith = (...rules: readonly object[]) =>
   JSON.stringify([
     {
@@ -47,10 +48,10 @@ const swarmWith = (...rules: readonly object[]) =>
     },
   ]);
 
-/** Passes on what it is told, to the lab and back. */
+/** Forwards mail to the lab and back. */
 const PASSER_ON = swarmWith();
 
-/** Also answers what the lab asks back. */
+/** Also answers the lab's questions. */
 const WRITER = swarmWith({
   when: { from: "desk@lab", body: "Umbrella?" },
   do: [{ send_request: { target: "desk@lab", subject: "Re", body: "take one" } }],
@@ -58,7 +59,7 @@ const WRITER = swarmWith({
 
 async function definitionOf(text: string) {
   const [loaded] = await loadSwarmsFromText(text);
-  if (loaded === undefined) throw new Error("there is one swarm");
+  if (loaded === undefined) throw new Error("the file has one swarm");
   return loaded.definition;
 }
 
@@ -82,7 +83,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close().closeAllConnections();
 });
 
-/** A server that is there until the test is over. */
+/** A server that is closed after the test. */
 async function listening(handle: RequestListener): Promise<string> {
   const server = createServer(handle);
   servers.push(server);
@@ -92,7 +93,7 @@ async function listening(handle: RequestListener): Promise<string> {
   return `http://127.0.0.1:${address.port}`;
 }
 
-/** An A2A agent with a card that leads to `answer`. */
+/** An A2A agent whose card names the server of `answer`. */
 async function agent(answer: RequestListener, card: () => number = () => 200): Promise<string> {
   const url = await listening((request, response) => {
     if (request.url === "/rpc") answer(request, response);
@@ -107,7 +108,7 @@ interface Told {
   readonly parts: readonly { readonly text: string }[];
 }
 
-/** An agent that answers each message as it is told to, and what it heard. Other statuses than 200 say nothing more. */
+/** An agent with scripted answers, and the messages that it received. Statuses other than 200 have no body. */
 async function agentWho(
   reply: (message: Told) => object,
   { card = () => 200, rpc = () => 200 }: { card?: () => number; rpc?: () => number } = {},
@@ -149,8 +150,8 @@ interface Interference {
 }
 
 /**
- * A mailroom with a directory, whose process ends when it is closed. Its carrier may be hindered in what it tells the
- * runtime, may never be started, or may be one that keeps nothing and sends nothing.
+ * A mailroom with a data directory. Closing it simulates the end of the process. Its carrier may have a faulty runtime,
+ * may never be started, or may be one that stores and sends nothing.
  */
 async function openHome(
   text: string,
@@ -174,7 +175,7 @@ async function openHome(
       receive: (input) => receive?.(input, runtime) ?? runtime.receive(input),
     });
   }
-  /** The first entry of a task that is wanted, once it is there. */
+  /** Waits for the first matching entry of a task. */
   const seen = async (taskId: string, isWanted: (entry: Entry) => boolean) => {
     const key = await runtime.find({ role: "user", id: "ann" }, taskId);
     for await (const { entry } of runtime.follow(key ?? "")) if (isWanted(entry)) return entry;
@@ -184,14 +185,14 @@ async function openHome(
     directory,
     home,
     seen,
-    /** What the task was told of the first mail that it sent. */
+    /** Waits for the result of the task's first mail. */
     async carried(taskId: string) {
       const sent = await seen(taskId, (entry) => entry.t === "sent" && entry.remote !== undefined);
       const id = sent?.t === "sent" ? sent.message.id : "";
       return seen(taskId, (entry) => entry.t === "carried" && entry.message === id);
     },
     async close() {
-      // A carrier that cannot tell would wait for it.
+      // A carrier that cannot report would wait.
       const closed = a2a.close();
       await home.close({ grace: 0 });
       await store.close();
@@ -220,7 +221,7 @@ const inState = (state: string, words: string, id = "lab-task") => ({
 });
 
 describe("an A2A agent as a comm target", () => {
-  it("[AGT-PEER-06] gets mail as a message, and its answer comes back as a response", async () => {
+  it("[AGT-PEER-06] receives mail as a message, and its answer arrives as a response", async () => {
     await using lab = await served(ASKING_SWARM);
     await using home = await served(WRITER, config(lab.url));
     const ann = new MailClient(home.url, { token: "user:ann" });
@@ -230,14 +231,14 @@ describe("an A2A agent as a comm target", () => {
     });
   });
 
-  it("[AGT-PEER-07] may ask back in the same task", async () => {
+  it("[AGT-PEER-07] can ask a question in the same task", async () => {
     await using lab = await served(ASKING_SWARM);
     await using home = await served(WRITER, config(lab.url));
     const ann = new MailClient(home.url, { token: "user:ann" });
     expect(await ann.postMessage("ask")).toMatchObject({ response: "lab: They said: take one" });
   });
 
-  it("[AGT-PEER-11] is in the same context, and the same open task, after a restart", async () => {
+  it("[AGT-PEER-11] keeps its context and open task after a restart", async () => {
     const directory = await mkdtemp(join(tmpdir(), "mailroom-a2a-"));
     try {
       await using lab = await served(ASKING_SWARM);
@@ -262,7 +263,7 @@ describe("an A2A agent as a comm target", () => {
     }
   });
 
-  it("may ask for authorisation, and goes on with the same task when it is told so", async () => {
+  it("can ask for authorization, and continues the same task afterwards", async () => {
     const lab = await agentWho(({ taskId }) =>
       taskId === "lab-task"
         ? inState("TASK_STATE_COMPLETED", "thank you")
@@ -278,7 +279,7 @@ describe("an A2A agent as a comm target", () => {
     ]);
   });
 
-  it("that did not wait for an answer gets it as a new task in the same context", async () => {
+  it("that did not wait for an answer receives it as a new task in the same context", async () => {
     const lab = await agentWho(({ taskId = "", contextId = "" }) => {
       if (taskId !== "") return { error: { code: -32004, message: "the task has ended" } };
       return contextId === ""
@@ -292,7 +293,7 @@ describe("an A2A agent as a comm target", () => {
     expect(lab.heard.map(({ taskId = "" }) => taskId)).toEqual(["", "lab-task", ""]);
   });
 
-  it("that works on is looked at again when a look fails, until the agent itself says no", async () => {
+  it("that is still working is polled again after a failed poll, until the agent rejects it", async () => {
     const looks = ["503", "broken", "internal", "done"];
     const url = await agent(async (request, response) => {
       const { id, method, params } = JSON.parse(await text(request));
@@ -318,11 +319,11 @@ describe("an A2A agent as a comm target", () => {
     await store.close();
   });
 
-  it("is not asked again, nor said not to have been reached, when its answer came before a crash", async () => {
+  it("is not called again, nor reported as unreachable, when its answer arrived before a crash", async () => {
     const lab = await agentWho(() => inState("TASK_STATE_COMPLETED", "thank you"));
     const waiting = swarmWith({ when: { from: "desk@lab" }, do: [{ await_message: true }] });
     const first = await openHome(waiting, lab.url, {
-      // The process ends before it is written down that the mail was carried.
+      // The process ends before the delivery is settled.
       command: () => new Promise(() => {}),
     });
     await first.home.user("ann").post("hello", { taskId: "t" });
@@ -334,7 +335,7 @@ describe("an A2A agent as a comm target", () => {
     expect(lab.heard).toHaveLength(1);
   });
 
-  it("[ENGINE-B-4] gets mail of a task that ended before it was sent, from the next process and unasked", async () => {
+  it("[ENGINE-B-4] receives mail of a task that ended before it was sent, from the next process", async () => {
     const lab = await agentWho(() => inState("TASK_STATE_COMPLETED", "thank you"));
     const parting = swarmWith({
       when: { from_type: "user" },
@@ -354,7 +355,7 @@ describe("an A2A agent as a comm target", () => {
     await second.close();
   });
 
-  it("gets mail that was sent when nothing was kept of it beside its task", async () => {
+  it("receives mail that has no outbox row", async () => {
     const lab = await agentWho(() => inState("TASK_STATE_COMPLETED", "thank you"));
     const first = await openHome(PASSER_ON, lab.url, "keeps nothing");
     await first.home.user("ann").post("hello", { taskId: "t" });
@@ -366,7 +367,7 @@ describe("an A2A agent as a comm target", () => {
     await second.close();
   });
 
-  it("is not told what a cancelled task had to say", async () => {
+  it("does not receive mail of a cancelled task", async () => {
     const lab = await agentWho(() => inState("TASK_STATE_COMPLETED", "thank you"));
     const first = await openHome(PASSER_ON, lab.url, "not started");
     const { task } = await first.home.user("ann").post("hello", { taskId: "t" });
@@ -379,10 +380,10 @@ describe("an A2A agent as a comm target", () => {
     await second.close();
   });
 
-  it("that is away for a moment gets its mail when it is back, once", async () => {
+  it("that is briefly unreachable receives its mail once when it is back", async () => {
     let refusals = 2;
     const lab = await agentWho(() => inState("TASK_STATE_COMPLETED", "thank you"), {
-      // First its card cannot be read, then it has no time.
+      // First its card cannot be read, then it is busy.
       card: () => (refusals === 2 && refusals-- > 0 ? 503 : 200),
       rpc: () => (refusals-- > 0 ? 429 : 200),
     });
@@ -392,20 +393,20 @@ describe("an A2A agent as a comm target", () => {
     expect([lab.heard.length, refusals]).toEqual([1, -1]);
   });
 
-  it("has its answer written as soon as that can be, and is not asked for it again", async () => {
+  it("has its answer stored when the store recovers, and is not called again", async () => {
     const lab = await agentWho(() => inState("TASK_STATE_COMPLETED", "thank you"));
     let refusals = 2;
     const { home, close } = await openHome(PASSER_ON, lab.url, {
       receive: (input, runtime) =>
-        refusals-- > 0 ? Promise.reject(new RuntimeError("overloaded", "later")) : runtime.receive(input),
+        refusals-- > 0 ? Promise.reject(new MailroomError("overloaded", "later")) : runtime.receive(input),
     });
     expect((await home.user("ann").ask("hello")).response).toBe("lab: thank you");
     expect(lab.heard).toHaveLength(1);
     await close();
   });
 
-  describe("[AGT-PEER-08] that fails is told to the agent who wrote, with the reason", () => {
-    /** What the agent was told, and that nothing else came of its mail. */
+  describe("[AGT-PEER-08] that fails is reported to the sender, with the reason", () => {
+    /** The notice that the sender received, and no other effect. */
     async function told(url: string, body: string): Promise<string> {
       await using home = await served(WRITER, config(url, 'delivery_timeout = "1s"'));
       const ann = new MailClient(home.url, { token: "user:ann" });
@@ -423,7 +424,7 @@ describe("an A2A agent as a comm target", () => {
       const url = await listening(() => {});
       await new Promise((resolve) => servers.pop()?.close(resolve));
       expect(await told(url, "hello")).toMatch(
-        /^system: Your message 'Ask' to swarm 'lab' was not delivered: the A2A agent 'lab' could not be asked: /,
+        /^system: Your message 'Ask' to swarm 'lab' was not delivered: the A2A agent 'lab' did not answer: /,
       );
     });
 
@@ -432,19 +433,19 @@ describe("an A2A agent as a comm target", () => {
       expect(await told(lab.url, "fail")).toMatch(/^system: .*was not delivered: .*on purpose/);
     });
 
-    it("when its card is good and its answer is none", async () => {
+    it("when its card is valid and its answer is not", async () => {
       let calls = 0;
       const url = await agent((_request, response) => {
         calls++;
         response.writeHead(500).end("broken");
       });
-      expect(await told(url, "hello")).toMatch(/^system: .*could not be asked: .*500/);
-      // Not asked again and again: an agent that does not know messageId would do its work twice.
+      expect(await told(url, "hello")).toMatch(/^system: .*did not answer: .*500/);
+      // Not repeated: an agent that ignores messageId would do its work twice.
       expect(calls).toBe(1);
     });
   });
 
-  it("[AGT-PEER-09] gets the token at its configured place only, whatever its card says", async () => {
+  it("[AGT-PEER-09] receives the token only at its configured origin, regardless of its card", async () => {
     const seen: (string | undefined)[] = [];
     const thief = await listening((request, response) => {
       seen.push(request.headers.authorization);
@@ -458,12 +459,12 @@ describe("an A2A agent as a comm target", () => {
     expect(seen).toEqual([undefined]);
   });
 
-  it("must have an alias that is free, and a token that is set", async () => {
+  it("must have a free alias and a token that is set", async () => {
     const url = "https://lab.example.com";
     await expect(served(WRITER, `[a2a.agents]\nhome = { url = "${url}" }\n`)).rejects.toThrow(
       "a2a.agents.home",
     );
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: this is what stands in the file
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the file contains this text
     const token = "${MAILROOM_TEST_NOT_SET}";
     await expect(
       served(WRITER, `[a2a.agents]\nlab = { url = "${url}", token = "${token}" }\n`),

@@ -1,4 +1,4 @@
-/** The swarm as an A2A agent, used by the official client through the real server. */
+/** Tests the swarm as an A2A agent with the official client and the real server. */
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -101,7 +101,7 @@ describe("the swarm as an A2A agent", () => {
     expect(await ann.getTask(id(task))).toMatchObject({ id: task.id, contextId: task.contextId });
   });
 
-  it("[AGT-PEER-02] a context is a MAIL task, the caller's on every door, and each round is a task", async () => {
+  it("[AGT-PEER-02] a context is a MAIL task, visible to the caller through every protocol, and each round is a task", async () => {
     await using server = await served(ASKING_SWARM);
     const ann = await connect(server.url, "user:ann");
     const first = await ask(ann, "one");
@@ -114,9 +114,9 @@ describe("the swarm as an A2A agent", () => {
 
     const all = { tenant: "", contextId: "", status: 0, pageToken: "", statusTimestampAfter: undefined };
     expect((await ann.listTasks({ ...all, pageSize: 1 })).totalSize).toBe(2);
-    // Nobody else finds them.
+    // Other callers cannot find them.
     const bob = await connect(server.url, "user:bob");
-    await expect(bob.getTask(id(first))).rejects.toThrow("there is no task");
+    await expect(bob.getTask(id(first))).rejects.toThrow("unknown task");
     expect((await bob.listTasks(all)).tasks).toEqual([]);
   });
 
@@ -132,7 +132,30 @@ describe("the swarm as an A2A agent", () => {
     await expect(ask(ann, "more", { taskId: paused.id })).rejects.toThrow("has ended");
   });
 
-  it("[AGT-PEER-04] streams a task to its end, also to those who come later, and cancels", async () => {
+  it("[AGT-APPR-06] text approves nothing; a data part with decisions does, and the call then runs", async () => {
+    await using server = await served(ASKING_SWARM);
+    const { runtime } = server.running.mailroom;
+    const { definition } = runtime;
+    const actions = definition.actions.map((one) => ({ ...one, approval: true, run: () => "bought" }));
+    runtime.redefine({ ...definition, breakpointTools: [], actions, hash: "approval" });
+    const ann = await connect(server.url, "user:ann");
+    const paused = await ask(ann, "ask");
+    expect(paused.status?.state).toBe(TaskState.TASK_STATE_INPUT_REQUIRED);
+    const shown = JSON.stringify(paused.status?.message);
+    expect(shown).toContain('"approvals":[{');
+    const at = { taskId: paused.id, contextId: paused.contextId };
+    await expect(ask(ann, "yes, do it", at)).rejects.toThrow("call_id");
+    const call_id = /"call_id":"([^"]+)"/.exec(shown)?.[1];
+    const request = say("", at);
+    const [part] = request.message.parts;
+    if (part === undefined) throw new Error("a message has a part");
+    const value = { decisions: [{ call_id, decision: "approve" }] };
+    request.message.parts = [{ ...part, content: { $case: "data", value } }];
+    await ann.sendMessage(request);
+    expect(textOf(await ann.getTask(id(paused)))).toBe("They said: bought");
+  });
+
+  it("[AGT-PEER-04] streams a task to its end, also to later subscribers, and cancels", async () => {
     await using server = await served(ASKING_SWARM);
     const ann = await connect(server.url, "user:ann");
     const kinds: (string | undefined)[] = [];
@@ -141,7 +164,7 @@ describe("the swarm as an A2A agent", () => {
       kinds.push(payload?.$case);
       texts.push(JSON.stringify(payload));
     }
-    // A round that is over when it is looked at for the first time is told as a whole.
+    // A round that has ended before the first read is sent as a whole.
     expect([["task"], ["task", "artifactUpdate", "statusUpdate"]]).toContainEqual(kinds);
     expect(texts.join()).toContain("You said: hello");
 
@@ -159,7 +182,7 @@ describe("the swarm as an A2A agent", () => {
     await expect(ann.cancelTask(id(running))).rejects.toThrow("has ended");
   });
 
-  it("[AGT-PEER-10] a message that is sent twice is one, also after a restart", async () => {
+  it("[AGT-PEER-10] a message that is sent twice is executed once, also after a restart", async () => {
     const directory = await mkdtemp(join(tmpdir(), "mailroom-a2a-"));
     const all = { tenant: "", contextId: "", status: 0, pageToken: "", statusTimestampAfter: undefined };
     const once = { messageId: "only-once" };
@@ -178,10 +201,10 @@ describe("the swarm as an A2A agent", () => {
       const repeated = await ask(again, "hello", once);
       expect(repeated).toMatchObject({ id: one.id, contextId: one.contextId });
       expect(textOf(repeated)).toBe("You said: hello");
-      // An answer to a breakpoint as well, though the task that it answered has ended since.
+      // The same for an answer to a breakpoint, although the answered task has since ended.
       expect(await ask(again, "yes", where)).toMatchObject({ id: done.id, artifacts: done.artifacts });
       expect((await again.listTasks(all)).totalSize).toBe(2);
-      await expect(ask(again, "something else", once)).rejects.toThrow("that of another message");
+      await expect(ask(again, "something else", once)).rejects.toThrow("was used for another message");
       // The id is the caller's own.
       const bob = await connect(second.url, "user:bob");
       expect((await ask(bob, "hello", once)).id).not.toBe(one.id);
@@ -190,23 +213,23 @@ describe("the swarm as an A2A agent", () => {
     }
   });
 
-  it("[AGT-MODEL-20] a task that is held up for want of credentials says so on every door", async () => {
+  it("[AGT-MODEL-20] a task that waits for credentials reports it through every protocol", async () => {
     await using server = await served(KEYLESS_SWARM);
     const http = new MailClient(server.url, { token: "user:ann" });
     const held = await http.postMessage("hello", { taskId: "t" });
     expect(held).toMatchObject({ status: "paused", reason: "credentials" });
-    expect(held.response).toContain("Set MAILROOM_TEST_NO_SUCH_KEY");
+    expect(held.response).toContain("set MAILROOM_TEST_NO_SUCH_KEY");
     expect(await http.getTask("t")).toMatchObject({ status: "paused", reason: "credentials" });
     const ann = await connect(server.url, "user:ann");
     const all = { tenant: "", contextId: "t", status: 0, pageToken: "", statusTimestampAfter: undefined };
     const [task] = (await ann.listTasks(all)).tasks;
     expect(task?.status?.state).toBe(TaskState.TASK_STATE_AUTH_REQUIRED);
-    expect(JSON.stringify(task?.status?.message)).toContain("Set MAILROOM_TEST_NO_SUCH_KEY");
+    expect(JSON.stringify(task?.status?.message)).toContain("set MAILROOM_TEST_NO_SUCH_KEY");
     await http.cancelTask("t");
     expect((await ann.listTasks(all)).tasks[0]?.status?.state).toBe(TaskState.TASK_STATE_CANCELED);
   });
 
-  it("[AGT-PEER-05] is for users and admins with a good token", async () => {
+  it("[AGT-PEER-05] accepts only users and admins with a valid token", async () => {
     await using server = await served(ASKING_SWARM);
     const call = async (token: string) => {
       const headers = {
@@ -222,7 +245,7 @@ describe("the swarm as an A2A agent", () => {
     expect(await call("user:ann")).toBe(200);
   });
 
-  it("refuses what it cannot do in the protocol's own words", async () => {
+  it("rejects unsupported methods with the protocol's errors", async () => {
     await using server = await served(ASKING_SWARM);
     const rpc = async (body: unknown, version = "1.0") => {
       const headers = {

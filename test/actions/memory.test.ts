@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { defineAgent, defineSwarm, type KeyValueMemory, Mailroom, memoryActions } from "../../src/index.js";
+import { defineAgent, defineSwarm, type KeyValueStore, Mailroom, memoryActions } from "../../src/index.js";
 
 /** Does what the user writes: `remember key value`. */
 const swarm = () =>
@@ -41,15 +41,15 @@ describe("memory", () => {
   const say = async (user: string, text: string) => (await mailroom.user(user).ask(text)).response;
 
   it("[AGT-ACT-08] outlives tasks and restarts, and belongs to one instance", async () => {
-    await say("ann", "remember colour red");
-    await say("ann", "remember colour blue");
-    expect(await say("ann", "recall colour")).toBe("blue");
+    await say("ann", "remember color red");
+    await say("ann", "remember color blue");
+    expect(await say("ann", "recall color")).toBe("blue");
     await mailroom.close();
     mailroom = await Mailroom.open({ swarm: swarm(), data: directory });
-    expect(await say("ann", "recall colour")).toBe("blue");
-    expect(await say("bob", "recall colour")).toBe("nothing is kept under 'colour'");
-    expect((await mailroom.admin("ann").ask("recall colour")).response).toContain("nothing is kept");
-    expect(await say("bob", "list_memories")).toBe("nothing is kept");
+    expect(await say("ann", "recall color")).toBe("blue");
+    expect(await say("bob", "recall color")).toBe("nothing is stored under 'color'");
+    expect((await mailroom.admin("ann").ask("recall color")).response).toContain("nothing is stored");
+    expect(await say("bob", "list_memories")).toBe("nothing is stored");
   });
 
   it("lists by prefix and forgets", async () => {
@@ -57,13 +57,13 @@ describe("memory", () => {
     expect(await say("ann", "list_memories a")).toBe("a%b\na_c");
     expect(await say("ann", "list_memories a%")).toBe("a%b");
     expect(await say("ann", "forget b")).toBe("forgot 'b'");
-    expect(await say("ann", "forget b")).toBe("nothing was kept under 'b'");
+    expect(await say("ann", "forget b")).toBe("nothing was stored under 'b'");
     expect(await say("ann", "list_memories")).toBe("a%b\na_c");
   });
 
   it("can be kept elsewhere", async () => {
     const kept = new Map<string, string>();
-    const memory: KeyValueMemory = {
+    const memory: KeyValueStore = {
       get: async ({ id }, key) => {
         const value = kept.get(`${id}/${key}`);
         return value === undefined ? undefined : { key, value, updatedAt: 0 };
@@ -73,8 +73,8 @@ describe("memory", () => {
       list: async () => [],
     };
     await using other = await Mailroom.open({ swarm: swarm(), data: false, memory });
-    await other.user("ann").ask("remember colour green");
-    expect(kept.get("ann/colour")).toBe("green");
-    expect((await other.user("ann").ask("recall colour")).response).toBe("green");
+    await other.user("ann").ask("remember color green");
+    expect(kept.get("ann/color")).toBe("green");
+    expect((await other.user("ann").ask("recall color")).response).toBe("green");
   });
 });

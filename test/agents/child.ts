@@ -1,15 +1,15 @@
-/** An office whose agents think with models, in a process that can be killed and started again on the same data. */
+/** A swarm with model agents in a process that can be killed and restarted on the same data. */
 import { appendFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { defineAction, defineAgent, defineSwarm, Mailroom, modelAgent } from "../../src/index.js";
 
 export interface ChildOptions {
   readonly data: string;
-  /** Where the models are. */
+  /** URL of the model server. */
   readonly env: Readonly<Record<string, string>>;
   readonly llm: string;
   readonly toolFormat: "completions" | "responses";
-  /** The action that does not come to an end in this life. */
+  /** The action that never ends in this process. */
   readonly hold?: string;
 }
 
@@ -21,6 +21,8 @@ function action(name: string, idempotent: boolean) {
     description: name,
     parameters: { type: "object", properties: { item: { type: "string" } }, required: ["item"] },
     idempotent,
+    // One after the other: a kill then meets exactly one of them.
+    parallel: false,
     run: async ({ item }, { callId }) => {
       appendFileSync(join(options.data, "effects.log"), `${name} ${callId}\n`);
       if (options.hold === name) {
@@ -32,9 +34,9 @@ function action(name: string, idempotent: boolean) {
   });
 }
 
-const surroundings = { env: options.env, backoff: { base: 1, factor: 1, cap: 1, jitter: 0 } };
+const environment = { env: options.env, backoff: { base: 1, factor: 1, cap: 1, jitter: 0 } };
 const mind = (system: string) =>
-  modelAgent({ llm: options.llm, toolFormat: options.toolFormat, system }, surroundings);
+  modelAgent({ llm: options.llm, toolFormat: options.toolFormat, system }, environment);
 
 const mailroom = await Mailroom.open({
   data: options.data,

@@ -1,17 +1,17 @@
-/** SIGKILL in the middle of model calls and of actions: the task goes on, and nothing that was finished is done again. */
+/** SIGKILL during model calls and actions: the task continues, and nothing that has finished is repeated. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Entry } from "../../src/index.js";
+import type { JournalEntry } from "../../src/index.js";
 import { type CompiledChild, compileChild } from "../crash/compile.js";
 import type { ChildOptions } from "./child.js";
 import { type Model, ModelServer } from "./kit/model-server.js";
 import { reply } from "./kit/swarm.js";
 
-/** The head asks the clerk, who looks something up and reserves it in one turn, and both answer. */
+/** The head asks the clerk, the clerk calls two actions in one turn, and both answer. */
 const thinking: Model = ({ agent, said, newest }) => {
   if (agent === "head") {
     const answer = /<from type="agent">clerk<\/from>[\s\S]*<body>(.*)<\/body>/.exec(newest)?.[1];
@@ -30,7 +30,7 @@ const thinking: Model = ({ agent, said, newest }) => {
 const WAYS: readonly Pick<ChildOptions, "llm" | "toolFormat">[] = [
   { llm: "openai/gpt-test", toolFormat: "completions" },
   { llm: "openai/gpt-test", toolFormat: "responses" },
-  { llm: "anthropic/claude-test", toolFormat: "completions" },
+  { llm: "anthropic/claude-sonnet-4-5", toolFormat: "completions" },
   { llm: "google/gemini-test", toolFormat: "completions" },
 ];
 
@@ -49,13 +49,13 @@ beforeEach(async () => {
 afterEach(async () => {
   await models.close();
   rmSync(data, { recursive: true, force: true });
-  // The server refuses what a provider would refuse: a call without its result, above all.
+  // The server rejects what a provider would reject, such as a call without its result.
   expect(models.complaints).toEqual([]);
 });
 
 interface Life {
   readonly child: ChildProcess;
-  /** The first line that it says; nothing if it died before. */
+  /** The first line of output; undefined if the process died before. */
   readonly said: Promise<string | undefined>;
   readonly ended: Promise<unknown>;
 }
@@ -73,7 +73,7 @@ function live(way: Pick<ChildOptions, "llm" | "toolFormat">, hold?: string): Lif
   return { child, said, ended: new Promise((resolve) => child.once("close", resolve)) };
 }
 
-async function lastLife(way: Pick<ChildOptions, "llm" | "toolFormat">): Promise<Entry[]> {
+async function lastLife(way: Pick<ChildOptions, "llm" | "toolFormat">): Promise<JournalEntry[]> {
   const { said, ended } = live(way);
   const line = (await said) ?? "";
   await ended;
@@ -86,13 +86,13 @@ function effects(name: string): number {
   return lines.filter((line) => line.startsWith(`${name} `)).length;
 }
 
-function answerOf(journal: readonly Entry[]): string | undefined {
+function answerOf(journal: readonly JournalEntry[]): string | undefined {
   const end = journal.find((entry) => entry.t === "completed");
   return end?.t === "completed" ? end.message.message.body : undefined;
 }
 
 /** Once an action has finished it is never started again. */
-function expectNothingRepeated(journal: readonly Entry[]): void {
+function expectNothingRepeated(journal: readonly JournalEntry[]): void {
   const finished = new Set<string>();
   for (const entry of journal) {
     if (entry.t === "action_finished") finished.add(entry.call);
@@ -100,12 +100,12 @@ function expectNothingRepeated(journal: readonly Entry[]): void {
   }
 }
 
-/** Every call of a task in one wire format; in the others the one whose history has calls and results. */
+/** Every call of a task in one wire format, and in the others the one whose history has calls and results. */
 const KILLS = WAYS.flatMap((way, index) =>
   (index === 0 ? [1, 2, 3, 4] : [3]).map((nth) => ({ ...way, nth })),
 );
 
-describe("killed while a model is asked", { timeout: 60_000 }, () => {
+describe("killed during a model call", { timeout: 60_000 }, () => {
   it.each(KILLS)(
     "[AGT-CRASH-01] $llm ($toolFormat), call $nth: it asks again and does nothing twice",
     async ({ nth, ...way }) => {
@@ -129,8 +129,8 @@ describe("killed while a model is asked", { timeout: 60_000 }, () => {
   );
 });
 
-describe("killed in the middle of an action", { timeout: 60_000 }, () => {
-  it("[AGT-CRASH-02] that is idempotent, it runs it again under the same call", async () => {
+describe("killed during an action", { timeout: 60_000 }, () => {
+  it("[AGT-CRASH-02] an idempotent action runs again under the same call", async () => {
     const first = live(WAYS[0] ?? expect.fail(), "look_up");
     expect(await first.said).toBe("HELD look_up");
     first.child.kill("SIGKILL");
@@ -143,7 +143,7 @@ describe("killed in the middle of an action", { timeout: 60_000 }, () => {
     expect(effects("look_up")).toBe(2);
   });
 
-  it("[AGT-CRASH-03] that is not, it leaves it alone and tells the agent that nobody knows", async () => {
+  it("[AGT-CRASH-03] another action is not repeated, and the agent receives an unknown outcome", async () => {
     const first = live(WAYS[2] ?? expect.fail(), "reserve");
     expect(await first.said).toBe("HELD reserve");
     first.child.kill("SIGKILL");

@@ -1,4 +1,4 @@
-/** Decisions H1: a model that cannot be asked for want of credentials holds its task up; it does not fail it. */
+/** A model agent without credentials pauses its task; the task does not fail (decision H1). */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,10 +6,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   defineAgent,
   defineSwarm,
-  type Entry,
-  type MailEvent,
+  type JournalEntry,
   Mailroom,
   type ModelAgentOptions,
+  type TaskEvent,
   TurnHeldError,
 } from "../../src/index.js";
 import { ModelServer } from "./kit/model-server.js";
@@ -34,7 +34,7 @@ afterEach(async () => {
   expect(models.complaints).toEqual([]);
 });
 
-/** Another process on the same data, as far as anybody can tell. */
+/** Behaves like another process on the same data. */
 async function restart(
   options: Omit<ModelAgentOptions, "system">,
   env: Record<string, string>,
@@ -44,17 +44,17 @@ async function restart(
   return mailroom;
 }
 
-/** Reads on until a round has ended in this way. */
-async function ended(room: Mailroom, status: "completed" | "paused", after?: string): Promise<MailEvent> {
+/** Reads events until a round has ended with this status. */
+async function ended(room: Mailroom, status: "completed" | "paused", after?: string): Promise<TaskEvent> {
   const task = await room.user("ann").requireTask("t");
   for await (const event of task.events({ live: true, ...(after !== undefined && { after }) })) {
     if (event.data.status === status) return event;
   }
-  throw new Error("the task went away");
+  throw new Error("the event stream ended");
 }
 
-async function journal(room: Mailroom): Promise<Entry[]> {
-  const entries: Entry[] = [];
+async function journal(room: Mailroom): Promise<JournalEntry[]> {
+  const entries: JournalEntry[] = [];
   for await (const { entry } of (await room.user("ann").requireTask("t")).journal()) entries.push(entry);
   return entries;
 }
@@ -63,11 +63,11 @@ describe("a key that is not set", () => {
   const without = { OPENAI_API_KEY: "" };
   const withKey = { OPENAI_API_KEY: "sk-found" };
 
-  it("[AGT-MODEL-20] pauses the task and says what to set; it goes on when the key is there at the next start", async () => {
+  it("[AGT-MODEL-20] pauses the task and names the variable; the task resumes at the next start with the key", async () => {
     const first = await restart(CHAT, without);
     const held = await first.user("ann").ask("How are we?", { taskId: "t" });
     expect(held).toMatchObject({ status: "paused", reason: "credentials", breakpoints: [] });
-    expect(held.response).toContain("Set OPENAI_API_KEY");
+    expect(held.response).toContain("set OPENAI_API_KEY");
     const record = await (await first.user("ann").requireTask("t")).record();
     expect(record).toMatchObject({ status: "paused", reason: "credentials" });
     expect(models.requests).toHaveLength(0);
@@ -75,12 +75,12 @@ describe("a key that is not set", () => {
     const second = await restart(CHAT, withKey);
     expect((await ended(second, "completed")).data.response).toBe(ANSWER);
     expect(models.requests[0]?.headers.authorization).toBe("Bearer sk-found");
-    // The message was not taken before, so it is in the history once.
+    // The held turn did not dequeue the message, so the history has it once.
     const said = models.requests.at(-1)?.said.filter(({ text }) => text.includes("How are we?"));
     expect(said).toHaveLength(1);
   });
 
-  it("pauses it again where the key is still missing, and fails nothing", async () => {
+  it("pauses the task again while the key is missing, and does not fail it", async () => {
     await (await restart(CHAT, without)).user("ann").ask("How are we?", { taskId: "t" });
     const second = await restart(CHAT, without);
     const task = await second.user("ann").requireTask("t");
@@ -90,7 +90,7 @@ describe("a key that is not set", () => {
     expect((await journal(second)).filter(({ t }) => t === "failed" || t === "turn_failed")).toEqual([]);
   });
 
-  it("lets the owner cancel the task, which then stays so", async () => {
+  it("the owner can cancel the paused task", async () => {
     const first = await restart(CHAT, without);
     await first.user("ann").ask("How are we?", { taskId: "t" });
     await (await first.user("ann").requireTask("t")).cancel();
@@ -101,8 +101,8 @@ describe("a key that is not set", () => {
   });
 });
 
-describe("an agent of one's own that needs something", () => {
-  it("is asked again with a message of the owner's, and has missed nothing", async () => {
+describe("a custom agent that holds its turn", () => {
+  it("runs again with the owner's next message, and has all mail", async () => {
     let ready = false;
     const room = await Mailroom.open({
       data: false,
@@ -137,9 +137,9 @@ describe("an agent of one's own that needs something", () => {
     expect(held).toMatchObject({
       status: "paused",
       reason: "credentials",
-      response: "Agent 'clerk' cannot go on: the safe is locked",
+      response: "Agent 'clerk' cannot continue: the safe is locked",
     });
-    // There is no call to answer.
+    // No breakpoint call is open.
     const task = await ann.requireTask("t");
     await expect(task.answer("open it")).rejects.toMatchObject({ code: "not_paused" });
     ready = true;
@@ -152,7 +152,7 @@ describe("an agent of one's own that needs something", () => {
 describe("the caller's token for the proxy", () => {
   const proxy = () => ({ LITELLM_PROXY_API_BASE: models.url });
 
-  /** A task that is under way, and whose token goes with its process. */
+  /** A running task whose token is lost with its process. */
   async function interrupted(): Promise<void> {
     const first = await restart(PROXIED, proxy());
     const asked = new Promise<void>((resolve) => {
@@ -167,13 +167,13 @@ describe("the caller's token for the proxy", () => {
     models.model = sensible;
   }
 
-  it("[AGT-MODEL-21] is gone with the process: the task waits until its owner calls again", async () => {
+  it("[AGT-MODEL-21] is lost with the process; the task waits until its owner calls again", async () => {
     await interrupted();
     const second = await restart(PROXIED, proxy());
     const held = await ended(second, "paused");
     expect(held.data.extra_data).toMatchObject({ reason: "credentials" });
     expect(held.data.response).toContain("LITELLM_PROXY_API_KEY");
-    // Any call of ann's that shows a token will do; somebody else's will not.
+    // Any call of ann's with a token resumes the task; another user's does not.
     second.user("bob", { params: { user_token: "bob-s3cret" } });
     second.user("ann", { params: { user_token: "ann-again" } });
     expect((await ended(second, "completed")).data.response).toBe(ANSWER);
@@ -182,7 +182,7 @@ describe("the caller's token for the proxy", () => {
     expect(JSON.stringify(await journal(second))).not.toMatch(/s3cret|ann-again/);
   });
 
-  it("is stood in for by the proxy's own key", async () => {
+  it("is replaced by the proxy's own key", async () => {
     await interrupted();
     const second = await restart(PROXIED, { ...proxy(), LITELLM_PROXY_API_KEY: "proxy-key" });
     expect((await ended(second, "completed")).data.response).toBe(ANSWER);

@@ -1,4 +1,4 @@
-/** What a swarm that an admin loads over HTTP can have of the operator's secrets and of other callers' tokens: nothing. */
+/** A swarm that an admin loads over HTTP gets no secrets of the operator and no tokens of other callers. */
 import { createServer, type Server } from "node:http";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { served } from "../kit/served.js";
@@ -54,12 +54,12 @@ function calling(url: string) {
 
 const ATTEMPTS: readonly (readonly [string, (url: string) => object, string])[] = [
   [
-    "any variable to an address",
+    "any variable to a custom URL",
     (url) => thinking({ llm: "vllm/x", base_url: url, api_key_env: "DOORS_SECRET" }),
     "agent_params.api_key_env",
   ],
   [
-    "a provider's key to another address",
+    "a provider's key to another URL",
     (url) => thinking({ llm: "openai/x", base_url: url, api_key_env: "OPENAI_API_KEY" }),
     "agent_params.api_key_env",
   ],
@@ -69,7 +69,7 @@ const ATTEMPTS: readonly (readonly [string, (url: string) => object, string])[] 
     "agent_params.api_key_env",
   ],
   [
-    "callers' tokens to an address",
+    "callers' tokens to a custom URL",
     (url) => thinking({ llm: "openai/x", use_proxy: true, base_url: url }),
     "agent_params.base_url",
   ],
@@ -80,26 +80,35 @@ const ATTEMPTS: readonly (readonly [string, (url: string) => object, string])[] 
   ],
 ];
 
-it.each(ATTEMPTS)("does not send %s, and says where it was asked to", async (_what, attempt, place) => {
-  await using server = await served(JSON.stringify([SCRIPTED]));
-  const call = calling(server.url);
-  const loaded = await call("/swarms/load", "admin:eve", { json: JSON.stringify(attempt(thiefUrl)) });
-  expect(loaded.status).toBe(400);
-  expect(loaded.text).toContain(place);
-  expect(await call("/message", "user:ann", { body: "hello" })).toMatchObject({ status: 200 });
-  expect(heard).toEqual([]);
-});
+it.each(ATTEMPTS)(
+  "does not send %s, and reports the position of the parameter",
+  async (_what, attempt, place) => {
+    await using server = await served(JSON.stringify([SCRIPTED]));
+    const call = calling(server.url);
+    const loaded = await call("/swarms/load", "admin:eve", { json: JSON.stringify(attempt(thiefUrl)) });
+    expect(loaded.status).toBe(400);
+    expect(loaded.text).toContain(place);
+    expect(await call("/message", "user:ann", { body: "hello" })).toMatchObject({ status: 200 });
+    expect(heard).toEqual([]);
+  },
+);
 
-it("may have a model asked at an address of its own, without a key", async () => {
-  await using server = await served(JSON.stringify([SCRIPTED]));
-  const call = calling(server.url);
-  const json = JSON.stringify(thinking({ llm: "vllm/x", base_url: thiefUrl }));
-  expect(await call("/swarms/load", "admin:eve", { json })).toMatchObject({ status: 200 });
-  await call("/message", "user:ann", { body: "hello" });
-  expect(new Set(heard)).toEqual(new Set([undefined]));
-});
+it.each([
+  ["", []],
+  ['[actions]\nallow = ["loopback"]', [undefined]],
+])(
+  "[AGENTS-T-14] may use a model at a custom URL that the outbound guard allows, without a key (%j)",
+  async (toml, tokens) => {
+    await using server = await served(JSON.stringify([SCRIPTED]), toml);
+    const call = calling(server.url);
+    const json = JSON.stringify(thinking({ llm: "vllm/x", base_url: thiefUrl }));
+    expect(await call("/swarms/load", "admin:eve", { json })).toMatchObject({ status: 200 });
+    await call("/message", "user:ann", { body: "hello" });
+    expect(new Set(heard)).toEqual(new Set(tokens));
+  },
+);
 
-it("is as good as the operator's own where code may be loaded", async () => {
+it("has the operator's rights when it may load code", async () => {
   await using server = await served(JSON.stringify([SCRIPTED]), "[server.swarm]\nallow_modules = true\n");
   const call = calling(server.url);
   const json = JSON.stringify(thinking({ llm: "vllm/x", base_url: thiefUrl, api_key_env: "DOORS_SECRET" }));

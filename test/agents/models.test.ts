@@ -1,6 +1,6 @@
-/** Model agents, end to end: whole tasks over real HTTP against a server that speaks the providers' wire formats. */
+/** Model agents, end to end: whole tasks over real HTTP against a server with the providers' wire formats. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Answer, Entry, Mailroom, Task } from "../../src/index.js";
+import type { Answer, JournalEntry, Mailroom, Task } from "../../src/index.js";
 import { ModelServer } from "./kit/model-server.js";
 import { ANSWER, atFirst, type Office, openOffice, reply, sensible, ways } from "./kit/swarm.js";
 
@@ -29,15 +29,15 @@ async function taskOf({ mailroom }: { mailroom: Mailroom }): Promise<Task> {
   return mailroom.user("ann").requireTask("t");
 }
 
-async function turnsOf(current: Office | undefined): Promise<Extract<Entry, { t: "turn" }>[]> {
-  if (current === undefined) throw new Error("there is no office");
-  const turns: Extract<Entry, { t: "turn" }>[] = [];
+async function turnsOf(current: Office | undefined): Promise<Extract<JournalEntry, { t: "turn" }>[]> {
+  if (current === undefined) throw new Error("the swarm was not loaded");
+  const turns: Extract<JournalEntry, { t: "turn" }>[] = [];
   for await (const { entry } of (await taskOf(current)).journal()) if (entry.t === "turn") turns.push(entry);
   return turns;
 }
 
 describe.each(ways(() => server))("$name", (way) => {
-  it("[AGT-MODEL-01] carries a task from a user's question through parallel calls to its answer", async () => {
+  it("[AGT-MODEL-01] completes a task from a user's question through parallel calls to its answer", async () => {
     const answer = await ask(way.options);
     expect(answer).toMatchObject({ status: "completed", response: ANSWER });
     expect(office?.lookedUp).toEqual(["ink", "paper"]);
@@ -50,7 +50,7 @@ describe.each(ways(() => server))("$name", (way) => {
     expect(turn?.usage).toMatchObject({ inputTokens: 10, outputTokens: 5 });
   });
 
-  it("[AGT-MODEL-02] goes on in a second round with everything it remembers", async () => {
+  it("[AGT-MODEL-02] continues in a second round with its whole history", async () => {
     await ask(way.options);
     const again = await office?.mailroom.user("ann").ask("And now?", { taskId: "t" });
     expect(again?.status).toBe("completed");
@@ -58,7 +58,7 @@ describe.each(ways(() => server))("$name", (way) => {
     expect(last?.said.filter(({ text }) => text.includes("How are we?"))).toHaveLength(1);
   });
 
-  it.each([429, 529])("[AGT-MODEL-03] asks again after status %i", async (status) => {
+  it.each([429, 529])("[AGT-MODEL-03] retries after status %i", async (status) => {
     server.model = atFirst((_, count) =>
       count <= 2 ? { status, message: "not now", headers: { "retry-after-ms": "1" } } : undefined,
     );
@@ -66,8 +66,8 @@ describe.each(ways(() => server))("$name", (way) => {
     expect(server.requests).toHaveLength(6);
   });
 
-  it("has a call with malformed arguments mended by the model", async () => {
-    // In Google's answers and in Anthropic's whole ones arguments are JSON already: they cannot be malformed there.
+  it("lets the model correct a call with malformed arguments", async () => {
+    // In Google's answers and Anthropic's unstreamed ones arguments are JSON, so they cannot be malformed.
     const malformed = { calls: [{ name: "send_request", raw: '{"target": "clerk", "subj' }] };
     server.model = atFirst((_, count) => (count === 1 ? malformed : undefined));
     expect(await ask(way.options)).toMatchObject({ status: "completed" });
@@ -77,7 +77,7 @@ describe.each(ways(() => server))("$name", (way) => {
     );
   });
 
-  it("[AGT-MODEL-04] makes an error result of a call that stays malformed, and the task goes on", async () => {
+  it("[AGT-MODEL-04] a call that stays malformed becomes an error result, and the task continues", async () => {
     const malformed = {
       calls: [
         { name: "task_complete", raw: "[1, 2" },
@@ -88,7 +88,7 @@ describe.each(ways(() => server))("$name", (way) => {
     expect(await ask(way.options)).toMatchObject({ status: "completed", response: ANSWER });
   });
 
-  it("[AGT-MODEL-05] tells the agent about tools that do not exist and arguments that do not fit", async () => {
+  it("[AGT-MODEL-05] notifies the agent of unknown tools and invalid arguments", async () => {
     server.model = atFirst(({ agent, said }) => {
       if (agent !== "clerk" || said.some(({ role }) => role === "assistant")) return undefined;
       return {
@@ -102,24 +102,24 @@ describe.each(ways(() => server))("$name", (way) => {
     const told = server.requests.flatMap(({ said }) => said.flatMap(({ results }) => results));
     expect(told.map(({ content }) => content)).toEqual(
       expect.arrayContaining([
-        expect.stringContaining("ERROR: there is no tool or action named 'fly'"),
+        expect.stringContaining("ERROR: unknown tool or action 'fly'"),
         expect.stringContaining("ERROR: invalid arguments: item: is required"),
       ]),
     );
   });
 
-  it("[AGT-MODEL-06] delivers a refusal as what the agent said, to the one who asked", async () => {
+  it("[AGT-MODEL-06] delivers a refusal as the agent's answer to the agent that asked", async () => {
     server.model = atFirst(({ agent }) =>
       agent === "clerk" ? { refusal: "I cannot help with that." } : undefined,
     );
     const answer = await ask(way.options);
-    // The protocol of compatible servers knows no refusals: an answer without text is a failure of the agent.
+    // The protocol of compatible servers has no refusals: an answer without text fails the turn.
     if (way.name.includes("compatible")) expect(server.requests.at(-1)?.newest).toContain("agent_error");
     else
       expect(answer).toMatchObject({ status: "completed", response: "There are I cannot help with that.." });
   });
 
-  it("[AGT-MODEL-07] shortens the history when the provider says that it is too long, and keeps calls with their results", async () => {
+  it("[AGT-MODEL-07] shortens the history when the provider rejects it as too long, and keeps calls with their results", async () => {
     const long = "x".repeat(3_000);
     server.model = ({ agent, said, body }) => {
       if (JSON.stringify(body.messages ?? body.input ?? body.contents).length > 12_000) {
@@ -136,7 +136,7 @@ describe.each(ways(() => server))("$name", (way) => {
     for (const round of [1, 2, 3, 4]) {
       expect(await ann.ask(`Round ${round}`, { taskId: "t" })).toMatchObject({ response: "Enough." });
     }
-    const compacted: Entry[] = [];
+    const compacted: JournalEntry[] = [];
     for await (const { entry } of (await taskOf(office)).journal())
       if (entry.t === "compacted") compacted.push(entry);
     expect(compacted).not.toHaveLength(0);

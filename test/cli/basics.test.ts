@@ -1,4 +1,4 @@
-/** Words that need no server: help, versions, files, mistakes. */
+/** Commands without a server: help, versions, files, usage errors. */
 
 import { execFile } from "node:child_process";
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
@@ -6,14 +6,15 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { settingFlags } from "../../src/config/index.js";
+import { catalog } from "../../src/server/catalog.js";
+import { settingFlags } from "../../src/settings/index.js";
 import { folder, run } from "./cli.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const examples = join(root, "schemas", "examples");
 
 describe("mailroom", { timeout: 180_000 }, () => {
-  it("without a word says what there is", async () => {
+  it("without a command shows the help", async () => {
     await using here = await folder();
     const { code, stdout } = await run([], { cwd: here.path });
     expect(code).toBe(0);
@@ -38,11 +39,11 @@ describe("mailroom", { timeout: 180_000 }, () => {
     [["server", "--prot", "80"], "--prot"],
     [["ping"], "url"],
     [["token", "create", "--role", "user"], "--id"],
-    [["token", "create", "--role", "king", "--id", "ann"], "there is no role 'king'"],
-    [["tasks", "list", "--status", "lost"], "none of running"],
+    [["token", "create", "--role", "king", "--id", "ann"], "unknown role 'king'"],
+    [["tasks", "list", "--status", "lost"], "must be one of running"],
     [["ping", "ftp://example.com"], "not an http(s) URL"],
     [["ping", "http://127.0.0.1:1", "--timeout", "soon"], "not a number of seconds"],
-  ])("%j is wrong use: exit code 2, and it says what is wrong", async (args, reason) => {
+  ])("%j is invalid usage: exit code 2 with a reason", async (args, reason) => {
     await using here = await folder();
     const { code, stderr } = await run(args, { cwd: here.path });
     expect(code).toBe(2);
@@ -50,7 +51,7 @@ describe("mailroom", { timeout: 180_000 }, () => {
     expect(stderr).not.toContain("    at ");
   });
 
-  it("tells its version and the protocol's", async () => {
+  it("shows its version and the protocol's", async () => {
     await using here = await folder();
     const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
     for (const word of ["version", "--version"]) {
@@ -60,11 +61,11 @@ describe("mailroom", { timeout: 180_000 }, () => {
     }
   });
 
-  it("has every flag of the table of settings, old spellings included", async () => {
+  it("has a flag for every setting that declares one, old spellings included", async () => {
     await using here = await folder();
     for (const command of ["server", "client"] as const) {
       const { stdout } = await run([command, "--help"], { cwd: here.path });
-      for (const { names, short } of settingFlags(command)) {
+      for (const { names, short } of settingFlags(catalog, command)) {
         // The client's URL is its argument.
         if (names[0] !== "--url") expect(stdout).toContain(names[0]);
         if (short !== undefined && short.length === 2) expect(stdout).toContain(`${short}, `);
@@ -72,7 +73,7 @@ describe("mailroom", { timeout: 180_000 }, () => {
     }
   });
 
-  it("that is not built says how to build it", async () => {
+  it("an unbuilt checkout explains how to build it", async () => {
     await using here = await folder();
     await mkdir(join(here.path, "bin"));
     await cp(join(root, "bin", "mailroom.js"), join(here.path, "bin", "mailroom.mjs"));
@@ -85,7 +86,7 @@ describe("mailroom", { timeout: 180_000 }, () => {
 });
 
 describe("mailroom validate", { timeout: 180_000 }, () => {
-  it("knows swarm files and both kinds of messages by their content", async () => {
+  it("detects swarm files and both kinds of messages by content", async () => {
     await using here = await folder();
     const good = ["core-request.json", "core-broadcast.json", "interswarm-request.json"];
     const files = good.map((name) => join(examples, "good", name));
@@ -99,7 +100,7 @@ describe("mailroom validate", { timeout: 180_000 }, () => {
     expect(verdicts.every(({ valid }) => valid)).toBe(true);
   });
 
-  it("lists everything that is wrong, with its place, and fails", async () => {
+  it("lists all problems with their positions, and fails", async () => {
     await using here = await folder();
     const swarms = [
       {
@@ -121,7 +122,7 @@ describe("mailroom validate", { timeout: 180_000 }, () => {
     expect(stdout).toContain("comm_target");
     expect(stdout).toMatch(/broken\.json {2}unknown\n {2}1:\d+/);
     expect(stdout).toContain("neither a swarm file nor a MAIL message");
-    expect(stdout).toContain("it cannot be read");
+    expect(stdout).toContain("cannot read the file");
     expect(stdout.match(/^bad /gm)).toHaveLength(5);
   });
 
@@ -135,7 +136,7 @@ describe("mailroom validate", { timeout: 180_000 }, () => {
 });
 
 describe("mailroom config", { timeout: 180_000 }, () => {
-  it("shows what is in force and where it came from, and no secrets", async () => {
+  it("shows the effective settings and their sources, without secrets", async () => {
     await using here = await folder();
     await writeFile(join(here.path, "mail.toml"), "[server]\nport = 9001\n");
     const env = { MAILROOM_HOST: "::1", OPENAI_API_KEY: "sk-very-secret" };
@@ -153,7 +154,7 @@ describe("mailroom config", { timeout: 180_000 }, () => {
     expect(stdout).not.toContain("sk-very-secret");
   });
 
-  it("refuses a key that is mistyped, and suggests the right one", async () => {
+  it("rejects a mistyped key and suggests the right one", async () => {
     await using here = await folder();
     await writeFile(join(here.path, "mail.toml"), "[server]\nprot = 9001\n");
     const { code, stderr } = await run(["config"], { cwd: here.path });

@@ -1,4 +1,4 @@
-/** A swarm file for tests: an agent that asks a person, and one that takes its time. */
+/** A swarm file for tests: an agent that asks a person, and a slow one. */
 export const ASKING_SWARM = JSON.stringify([
   {
     name: "asking",

@@ -1,4 +1,4 @@
-/** Runs the real command line in a process of its own. */
+/** Runs the real command line in its own process. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,8 +15,8 @@ let built: Promise<string> | undefined;
 afterAll(() => rm(BUILD, { recursive: true, force: true }));
 
 /**
- * Compiling the source for every run would take longer than everything else, so it is done once. The outcome lies two
- * folders below the package, as `dist/cli` does.
+ * The source is compiled once, because compiling it for every run would take longest. The output is two folders below
+ * the package, like `dist/cli`.
  */
 export function entry(): Promise<string> {
   built ??= buildEntry();
@@ -37,7 +37,7 @@ async function buildEntry(): Promise<string> {
   return join(BUILD, "entry.mjs");
 }
 
-/** The program and its arguments, for those who start it themselves. */
+/** The program and its arguments, for tests that start it themselves. */
 export async function command(args: readonly string[]): Promise<string[]> {
   return [process.execPath, await entry(), ...args];
 }
@@ -59,12 +59,15 @@ async function start(
   args: readonly string[],
   { cwd, env }: RunOptions,
 ): Promise<ChildProcessWithoutNullStreams> {
-  // Nothing of the machine that the tests run on has a say.
+  // Isolates the test from the machine's environment.
   const clean = { PATH: process.env.PATH ?? "", HOME: cwd, ...env };
   return spawn(process.execPath, [await entry(), ...args], { cwd, env: clean });
 }
 
-/** @param onNote told each line that it says on standard error, meanwhile */
+/**
+ *
+ * @param onNote receives each line of standard error as it is written
+ */
 export async function run(
   args: readonly string[],
   options: RunOptions,
@@ -88,7 +91,7 @@ export async function run(
 
 export interface Started extends AsyncDisposable {
   readonly child: ChildProcessWithoutNullStreams;
-  /** What the server said when it was ready. */
+  /** The server's line of JSON. */
   readonly facts: {
     readonly url: string;
     readonly data: string;
@@ -101,7 +104,7 @@ export interface Started extends AsyncDisposable {
 
 /**
  * Starts `mailroom server --json` on a free port and waits until it serves.
- * @param onNote told each line that it says beside that, meanwhile
+ * @param onNote receives each other line as it is written
  */
 export async function serve(
   args: readonly string[],

@@ -29,7 +29,7 @@ const client = (words: readonly string[], input?: string) =>
   run(["client", server.url, ...words], { cwd: here.path, ...(input !== undefined && { input }) });
 
 describe("one command", { timeout: 180_000 }, () => {
-  it("message prints the answer as data for scripts", async () => {
+  it("message prints the answer as JSON for scripts", async () => {
     const { code, stdout } = await client(["message", "hello", "--task-id", "t-json", "--json"]);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -39,14 +39,14 @@ describe("one command", { timeout: 180_000 }, () => {
     });
   });
 
-  it("message shows people what happens, without colours in a pipe", async () => {
+  it("message shows the events, without colors in a pipe", async () => {
     const { stdout } = await client(["m", "hello there", "-s", "Greeting"]);
     expect(stdout).toBe(
       'dev → desk  request  "Greeting"  hello there\n✓ completed\n    You said: hello there\n',
     );
   });
 
-  it("a text needs no quotes, wherever the flags stand", async () => {
+  it("a text needs no quotes, wherever the flags are", async () => {
     for (const name of ["message", "message-stream"]) {
       const { stdout } = await client([name, "hello", "-s", "Greeting", "out", "there"]);
       expect(stdout).toContain("You said: hello out there\n");
@@ -76,7 +76,7 @@ describe("one command", { timeout: 180_000 }, () => {
     expect(named.stdout).toBe("user:zoe\n");
   });
 
-  it("exit codes tell how a task ended", async () => {
+  it("exit codes show how a task ended", async () => {
     expect((await client(["message", "please fail", "--json"])).code).toBe(5);
     const paused = await client(["message", "please ask", "--task-id", "t-ask"]);
     expect(paused.code).toBe(6);
@@ -90,24 +90,24 @@ describe("one command", { timeout: 180_000 }, () => {
     [["mesage", "hi"], "did you mean 'message'?"],
     [["message"], "usage: message BODY"],
     [["message-interswarm", "two", "words", "ann@beta", "token"], "put quotes around texts"],
-    [["hello", "there"], 'to say it to the swarm: message "…"'],
+    [["hello", "there"], 'to send it to the swarm: message "…"'],
     [["message", "hi", "-k", "nonsense"], "is not a JSON object"],
-    [["message", "hi", "-t", "letter"], "none of request, broadcast, interrupt"],
+    [["message", "hi", "-t", "letter"], "must be one of request, broadcast, interrupt"],
     [["message", "hi", "--colour"], "--colour"],
-  ])("%j is wrong use", async (words, reason) => {
+  ])("%j is invalid usage", async (words, reason) => {
     const { code, stderr } = await client(words);
     expect(code).toBe(2);
     expect(stderr).toContain(reason);
   });
 
-  it("a token of the wrong role: says that the role is what is wrong", async () => {
+  it("a token of the wrong role: the hint names the role", async () => {
     const { code, stderr } = await client(["--token", "user:ann", "swarm-dump"]);
     expect(code).toBe(4);
     expect(stderr).toContain("needs a token of another role (admin)");
     expect(stderr).not.toContain("give a token");
   });
 
-  it("a server of another kind: says so, and does not show its pages", async () => {
+  it("a server of another kind is reported without its pages", async () => {
     const page = "<!DOCTYPE html>\n<html><body>Nothing here</body></html>";
     const other = createServer((_, response) => {
       response.writeHead(404, { "content-type": "text/html" }).end(page);
@@ -126,7 +126,7 @@ describe("one command", { timeout: 180_000 }, () => {
     }
   });
 
-  it("errors are data too with --json", async () => {
+  it("errors are JSON with --json", async () => {
     const { code, stderr } = await client(["task-get", "nowhere", "--json"]);
     expect(code).toBe(1);
     expect(JSON.parse(stderr)).toMatchObject({ error: { code: "unknown_task" } });
@@ -135,11 +135,11 @@ describe("one command", { timeout: 180_000 }, () => {
   it("no server: exit code 3", async () => {
     const { code, stderr } = await run(["client", "http://127.0.0.1:9", "ping"], { cwd: here.path });
     expect(code).toBe(3);
-    expect(stderr).toContain("is the server at http://127.0.0.1:9 running?");
+    expect(stderr).toContain("check that the server at http://127.0.0.1:9 is running");
     expect((await run(["ping", "127.0.0.1:9"], { cwd: here.path })).code).toBe(3);
   });
 
-  it("ping tells that the server is well", async () => {
+  it("ping reports the server's health", async () => {
     const { code, stdout } = await run(["ping", server.url], { cwd: here.path });
     expect(code).toBe(0);
     expect(stdout).toContain("healthy: swarm asking");
@@ -147,7 +147,7 @@ describe("one command", { timeout: 180_000 }, () => {
 });
 
 describe("the prompt", { timeout: 180_000 }, () => {
-  it("runs line after line, survives mistakes, and remembers no tokens", async () => {
+  it("runs line after line, survives errors, and stores no tokens", async () => {
     const lines = [
       "",
       "whoami",
@@ -173,14 +173,14 @@ describe("the prompt", { timeout: 180_000 }, () => {
     expect(stdout).toContain("you are user:ann\nuser:ann\nno tasks\n");
     expect(stdout).toContain("message BODY");
     expect(stderr).toMatch(/^swarm asking at .*'message TEXT'.*'help'/);
-    expect(stderr).toContain("left open");
-    expect(stderr).toContain('to say it to the swarm: message "…"');
-    expect(stderr).toContain("there is no command 'nonsense'");
+    expect(stderr).toContain("unclosed quote");
+    expect(stderr).toContain('to send it to the swarm: message "…"');
+    expect(stderr).toContain("unknown command 'nonsense'");
     const history = await readFile(join(here.path, ".mailroom_history"), "utf8").catch(() => "");
     expect(history).not.toContain("login");
   });
 
-  it("shows whom the server takes the caller for, also when a token was refused or given up", async () => {
+  it("shows the caller's identity, also after a rejected or dropped token", async () => {
     const shown: string[] = [];
     const caller = new MailClient(server.url, { token: "user:ann" });
     const type = (name: string, ...words: readonly string[]) =>
@@ -201,7 +201,7 @@ describe("the prompt", { timeout: 180_000 }, () => {
       `mail::admin:root@${host}> `,
       `mail::user:dev@${host}> `,
     ]);
-    // Which is who they are.
+    // The identity of callers without a token.
     expect(await caller.whoami()).toEqual({ role: "user", id: "dev" });
   });
 });

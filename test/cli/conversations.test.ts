@@ -1,4 +1,4 @@
-/** `mailroom conversations` and `mailroom map`, beside a server in a process of its own. */
+/** `mailroom conversations` and `mailroom map`, with a server in its own process. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
@@ -14,7 +14,7 @@ const HELLO =
   `${JSON.stringify({ jsonrpc: "2.0", id: 2, method: "mail/create", params: { subject: "lunch" } })}\n`;
 
 describe("conversations on the command line", { timeout: 180_000 }, () => {
-  it("shows what was said in tasks and beside them, through the control socket and by address", async () => {
+  it("shows conversations of tasks and others, through the control socket and by URL", async () => {
     await using here = await folder();
     const cwd = here.path;
     await writeFile(join(cwd, "swarms.json"), ASKING_SWARM);
@@ -45,7 +45,7 @@ describe("conversations on the command line", { timeout: 180_000 }, () => {
     ).toMatchObject({
       conversations: expect.not.arrayContaining([expect.objectContaining({ id: task.id })]),
     });
-    // One that is not for the caller to see is as one that does not exist.
+    // A hidden conversation looks like one that does not exist.
     for (const words of [
       ["show", task.id, ...elsewhere],
       ["show", "nope"],
@@ -53,12 +53,29 @@ describe("conversations on the command line", { timeout: 180_000 }, () => {
     ]) {
       const unknown = await run(["conversations", ...words], { cwd });
       expect(unknown.code).toBe(1);
-      expect(unknown.stderr).toContain(`there is no conversation '${words[1]}'`);
+      expect(unknown.stderr).toContain(`unknown conversation '${words[1]}'`);
       expect(unknown.stderr).not.toContain("10000");
     }
+
+    const [, lunch] = conversations;
+    const manage = (...words: string[]) => run(["conversations", ...words], { cwd });
+    expect(JSON.parse((await manage("export", lunch.id)).stdout)).toMatchObject({
+      conversation: { subject: "lunch" },
+      participants: [{ id: "user:ann" }],
+    });
+    expect((await manage("archive", lunch.id)).stdout).toBe(`archived ${lunch.id}\n`);
+    expect((await manage("show", lunch.id)).stdout).toContain("archived");
+    expect(await manage("delete", lunch.id)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--yes"),
+    });
+    expect((await manage("delete", lunch.id, "--yes")).stdout).toBe(`deleted ${lunch.id}\n`);
+    expect((await manage("show", lunch.id)).code).toBe(1);
+    expect((await manage("observers", "--grant", "user:bob")).stdout).toBe("user:bob\n");
+    expect((await manage("observers", "--revoke", "user:bob")).stdout).toBe("");
   });
 
-  it("says so when its connection is cut, and what was not answered", async () => {
+  it("reports a lost connection and the requests without an answer", async () => {
     await using here = await folder();
     const cwd = here.path;
     await writeFile(join(cwd, "swarms.json"), ASKING_SWARM);
@@ -71,7 +88,7 @@ describe("conversations on the command line", { timeout: 180_000 }, () => {
     });
     const long = await run(["map", "--stdio"], { cwd, input: `${HELLO}${large}\n` });
     expect(long.code).toBe(1);
-    expect(long.stderr).toContain("a line was longer than the server takes; requests without an answer: ");
+    expect(long.stderr).toContain("a line exceeded the server's size limit; requests without an answer: ");
 
     const [program = "", ...args] = await command(["map", "--stdio"]);
     const child = spawn(program, args, { cwd, env: { PATH: process.env.PATH ?? "", HOME: cwd } });
@@ -81,10 +98,10 @@ describe("conversations on the command line", { timeout: 180_000 }, () => {
     await once(child.stdout, "data");
     server.child.kill("SIGKILL");
     expect((await ended)[0]).toBe(3);
-    expect(await stderr).toContain("the connection ended with 1006");
+    expect(await stderr).toContain("the connection ended with code 1006");
   });
 
-  it("serves the data directory itself when no server does", async () => {
+  it("serves the data directory itself if no server does", async () => {
     await using here = await folder();
     const cwd = here.path;
     const first = await run(["map", "--stdio"], { cwd, input: HELLO });

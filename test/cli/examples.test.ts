@@ -1,4 +1,4 @@
-/** Examples check themselves; here they only have to run. */
+/** Examples check themselves; here they only run. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";

@@ -1,4 +1,4 @@
-/** docs/federation.md, as somebody would paste it: the commands are taken from the document. */
+/** Runs the commands of docs/federation.md as written. */
 import { readFileSync } from "node:fs";
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const DOCUMENT = readFileSync(join(ROOT, "docs", "federation.md"), "utf8");
 const PORTS = ["8101", "8102"] as const;
 
-/** The commands of each block, as words without `npx mailroom`, with the variables before them. */
+/** The commands of each block, without `npx mailroom`, with the variables before them. */
 const blocks = [...DOCUMENT.matchAll(/```sh\n(.*?)```/gs)].map(([, text = ""]) =>
   text
     .replaceAll("\\\n", " ")
@@ -26,12 +26,14 @@ const blocks = [...DOCUMENT.matchAll(/```sh\n(.*?)```/gs)].map(([, text = ""]) =
     }),
 );
 
-it("a question crosses, and waits for a server that is away", { timeout: 180_000 }, async () => {
+it("a question reaches another swarm, and waits for a server that is down", {
+  timeout: 180_000,
+}, async () => {
   await using here = await folder();
   const cwd = here.path;
   await symlink(join(ROOT, "examples"), join(cwd, "examples"));
   const [alphas = [], betas = [], crossing = [], waiting = []] = blocks;
-  /** On a free port, unless it is to come back where it was. */
+  /** On a free port, unless it must return to its old one. */
   const start = ([terminal]: typeof alphas, port?: string): Promise<Started> => {
     const [, ...words] = terminal?.words ?? [];
     const args = words.map((word) => (PORTS.some((one) => one === word) ? (port ?? "0") : word));

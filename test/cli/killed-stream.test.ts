@@ -1,10 +1,10 @@
-/** A stream that outlives its server: killed and started again, several times, in the middle of a task. */
+/** A stream that outlives its server, which is killed and restarted several times during a task. */
 import { writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { MailClient, type MailEvent } from "../../src/client/index.js";
+import { MailClient, type TaskEvent } from "../../src/client/index.js";
 import { folder, type Started, serve } from "./cli.js";
 
 const AGENTS = `
@@ -64,14 +64,14 @@ it("yields exactly the journal", { timeout: 180_000 }, async () => {
     retryPause: 20,
   });
   const killAt = new Set([5, 60, 130]);
-  const seen: MailEvent[] = [];
+  const seen: TaskEvent[] = [];
   let restarts = 0;
   let restarting: Promise<void> = Promise.resolve();
   try {
     for await (const event of client.postMessageStream("count", { taskId: "t" })) {
       seen.push(event);
       if (!killAt.has(seen.length)) continue;
-      // Not awaited: the reader goes on with what it has, as a reader would.
+      // Not awaited: the reader continues with what it has.
       restarting = restarting.then(async () => {
         await server[Symbol.asyncDispose]();
         restarts += 1;

@@ -1,17 +1,17 @@
-/** A server in a process of its own, and the commands that speak to it. */
+/** A server in its own process, and the commands that reach it. */
 import { stat, writeFile } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
+
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { deferred } from "../../src/base/index.js";
 import { MailClient } from "../../src/client/index.js";
-import { withResolvers } from "../../src/engine/runtime/waiters.js";
 import { openStore } from "../../src/store/index.js";
 import { ASKING_SWARM } from "./breakpoint-swarm.js";
 import { folder, run, serve } from "./cli.js";
 
 describe("mailroom server", { timeout: 180_000 }, () => {
-  it("makes an admin token at its first start, stores nothing for others to read, and stops in good order", async () => {
+  it("creates an admin token at its first start, stores nothing readable by others, and stops cleanly", async () => {
     await using here = await folder();
     const cwd = here.path;
     await using first = await serve([], { cwd });
@@ -32,7 +32,7 @@ describe("mailroom server", { timeout: 180_000 }, () => {
     expect(await new MailClient(second.url, { token }).whoami()).toMatchObject({ role: "admin" });
   });
 
-  it("makes its admin token at the first start that succeeds", async () => {
+  it("creates its admin token at the first successful start", async () => {
     await using here = await folder();
     const cwd = here.path;
     await using other = await serve(["--dev", "--data", join(cwd, "other")], { cwd });
@@ -43,13 +43,28 @@ describe("mailroom server", { timeout: 180_000 }, () => {
     expect(await new MailClient(server.url, { token }).whoami()).toMatchObject({ role: "admin" });
   });
 
-  it("waits for a command that has the data open at that moment, and says so; not for another server", async () => {
+  it("a first start with an unusable swarm file leaves no data directory behind", async () => {
+    await using here = await folder();
+    const cwd = here.path;
+    const agents = [
+      { name: "desk", factory: "module:./missing.js#agent", comm_targets: [], enable_entrypoint: true },
+    ];
+    await writeFile(
+      join(cwd, "swarms.json"),
+      JSON.stringify([{ name: "desk", version: "1.2.0", entrypoint: "desk", agents }]),
+    );
+    const failed = await run(["server", "--dev", "--port", "0", "--swarm-source", "swarms.json"], { cwd });
+    expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining("missing.js") });
+    await expect(stat(join(cwd, ".mailroom"))).rejects.toMatchObject({ code: "ENOENT" });
+  });
+
+  it("waits for a command that has the data open, and says so, but not for another server", async () => {
     await using here = await folder();
     const cwd = here.path;
     const data = join(cwd, "data");
-    // As a command does for as long as it looks.
+    // Like a command that reads the store.
     const store = await openStore({ directory: data });
-    const waiting = withResolvers<void>();
+    const waiting = deferred<void>();
     const starting = serve(["--dev", "--data", data], { cwd }, (line) => {
       if (line.includes(`process ${process.pid} `) && line.includes("waiting")) waiting.resolve();
     });
@@ -66,7 +81,7 @@ describe("mailroom server", { timeout: 180_000 }, () => {
     expect(second.stderr).not.toContain("waiting");
   });
 
-  it("takes up what was running when it was killed", async () => {
+  it("recovers running tasks after a kill", async () => {
     await using here = await folder();
     const cwd = here.path;
     await writeFile(join(cwd, "swarms.json"), ASKING_SWARM);
@@ -78,7 +93,7 @@ describe("mailroom server", { timeout: 180_000 }, () => {
     expect(second.facts.recovered).toBe(1);
   });
 
-  it("says what is wrong when it cannot start", async () => {
+  it("reports the reason when it cannot start", async () => {
     await using here = await folder();
     const cwd = here.path;
     await using running = await serve(["--dev"], { cwd });
@@ -108,7 +123,7 @@ describe("mailroom server", { timeout: 180_000 }, () => {
   });
 
   it.skipIf(process.platform !== "linux")(
-    "gives up at once where no directory can be made (only Linux has /proc, which says that it is missing itself)",
+    "fails at once where no directory can be created (Linux only: needs /proc)",
     async () => {
       await using here = await folder();
       const cwd = here.path;
@@ -128,7 +143,7 @@ describe("mailroom server", { timeout: 180_000 }, () => {
     },
   );
 
-  it("ends at once at the second signal", async () => {
+  it("stops immediately at the second signal", async () => {
     await using here = await folder();
     const cwd = here.path;
     const agent = { name: "a", factory: "module:./a.mjs#a", comm_targets: [] };
@@ -140,7 +155,7 @@ describe("mailroom server", { timeout: 180_000 }, () => {
     await new MailClient(server.url).postMessage("never answered", { wait: false });
     const stopping = new Promise<void>((resolve) => {
       server.child.stderr.on("data", (chunk) => {
-        if (String(chunk).includes("once more")) resolve();
+        if (String(chunk).includes("Ctrl-C again")) resolve();
       });
     });
     server.child.kill("SIGINT");
@@ -149,7 +164,7 @@ describe("mailroom server", { timeout: 180_000 }, () => {
     expect(await server.ended).toMatchObject({ code: 130 });
   });
 
-  it("takes a changed swarm file into use with --reload, and says why it does not", async () => {
+  it("reloads a changed swarm file with --reload, and reports failures", async () => {
     await using here = await folder();
     const cwd = here.path;
     const file = join(cwd, "swarms.json");
@@ -175,7 +190,7 @@ describe("mailroom server", { timeout: 180_000 }, () => {
 });
 
 describe("mailroom token", { timeout: 180_000 }, () => {
-  it("works through a running server, and a revoked token is refused at once", async () => {
+  it("works through a running server, and a revoked token is rejected at once", async () => {
     await using here = await folder();
     const cwd = here.path;
     await using server = await serve([], { cwd });
@@ -202,23 +217,23 @@ describe("mailroom token", { timeout: 180_000 }, () => {
     expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining("no such token") });
   });
 
-  it("works on the store when no server runs, and creates nothing by looking", async () => {
+  it("works on the store without a server, and reading creates nothing", async () => {
     await using here = await folder();
     const cwd = here.path;
     const nothing = await run(["token", "list"], { cwd });
-    expect(nothing).toMatchObject({ code: 1, stderr: expect.stringContaining("nothing is stored") });
+    expect(nothing).toMatchObject({ code: 1, stderr: expect.stringContaining("no data in") });
     await expect(stat(join(cwd, ".mailroom"))).rejects.toThrow();
     const made = await run(["token", "create", "--role", "admin", "--id", "ops", "--json"], { cwd });
     const { token } = JSON.parse(made.stdout);
     await using server = await serve([], { cwd });
-    // The first admin token is made only where there is none.
+    // The first admin token is created only without other tokens.
     expect(server.facts.admin_token).toBeUndefined();
     expect(await new MailClient(server.url, { token }).whoami()).toEqual({ role: "admin", id: "ops" });
   });
 });
 
 describe("mailroom tasks", { timeout: 180_000 }, () => {
-  it("lists, shows, follows, answers and cancels on a running server, and reads on when it has ended", async () => {
+  it("lists, shows, follows, answers and cancels on a running server, and reads the store after it has stopped", async () => {
     await using here = await folder();
     const cwd = here.path;
     await writeFile(join(cwd, "swarms.json"), ASKING_SWARM);
@@ -257,7 +272,7 @@ describe("mailroom tasks", { timeout: 180_000 }, () => {
       .map((line) => JSON.parse(line).id);
     expect(new Set(ids).size).toBe(ids.length);
     expect((await run(["tasks", "cancel", "slow"], { cwd })).stderr).toContain("409");
-    expect((await run(["tasks", "show", "nowhere"], { cwd })).stderr).toContain("there is no task 'nowhere'");
+    expect((await run(["tasks", "show", "nowhere"], { cwd })).stderr).toContain("unknown task 'nowhere'");
 
     server.child.kill("SIGINT");
     expect(await server.ended).toMatchObject({ code: 0 });
@@ -267,11 +282,14 @@ describe("mailroom tasks", { timeout: 180_000 }, () => {
       await run(["tasks", "cancel", "done"], { cwd }),
       await run(["tasks", "answer", "done", "yes"], { cwd }),
     ]) {
-      expect(late).toMatchObject({ code: 3, stderr: expect.stringContaining("a server must run") });
+      expect(late).toMatchObject({
+        code: 3,
+        stderr: expect.stringContaining("a running server is required"),
+      });
     }
   });
 
-  it("shows a caller elsewhere only its own", async () => {
+  it("shows a remote caller only its own tasks", async () => {
     await using here = await folder();
     const cwd = here.path;
     await using server = await serve(["--dev"], { cwd });

@@ -1,11 +1,11 @@
-/** Commands on a data directory that somebody has open who cannot be spoken to: a server that is just starting. */
+/** Commands on a data directory that a starting server has open. */
 import { execFile } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { withResolvers } from "../../src/engine/runtime/waiters.js";
+import { deferred } from "../../src/base/index.js";
 import { initMesh } from "../../src/mesh/index.js";
 import { openStore } from "../../src/store/index.js";
 import { folder, run, serve } from "./cli.js";
@@ -22,13 +22,13 @@ const COMMANDS: readonly { readonly args: readonly string[]; readonly input?: st
   { args: ["map", "--stdio"], input: HELLO },
 ];
 
-/** Runs a command until it says that it waits for `pid`; the rest of it is the caller's to await. */
+/** Runs a command until it says that it waits for `pid`; the caller awaits the rest. */
 async function untilItWaits(
   { args, input = "" }: (typeof COMMANDS)[number],
   place: { readonly cwd: string; readonly data: string; readonly pid: number | undefined },
 ) {
   const { cwd, data, pid } = place;
-  const waits = withResolvers<void>();
+  const waits = deferred<void>();
   const finished = run([...args, "--data", data], { cwd, input }, (line) => {
     if (line.includes(`process ${pid} `) && line.includes("waiting")) waits.resolve();
   });
@@ -36,10 +36,10 @@ async function untilItWaits(
   return { finished };
 }
 
-describe("a command on a data directory that is open elsewhere", { timeout: 180_000 }, () => {
-  // A server that is told to read its key from a pipe has its store open, and goes on when somebody writes there.
+describe("a command on a data directory that is in use", { timeout: 180_000 }, () => {
+  // A server that reads its key from a pipe has its store open, and continues when the pipe is written.
   it.skipIf(process.platform === "win32").each(COMMANDS)(
-    "mailroom $args.0 waits for the server that is just starting, and speaks to it (not on Windows, which has no such pipes)",
+    "mailroom $args.0 waits for a starting server and calls it (not on Windows, which has no such pipes)",
     async (command) => {
       await using here = await folder();
       const cwd = here.path;
@@ -62,21 +62,18 @@ describe("a command on a data directory that is open elsewhere", { timeout: 180_
     },
   );
 
-  it.each(COMMANDS.slice(0, 3))(
-    "mailroom $args.0 works on the store when that is free again",
-    async (command) => {
-      await using here = await folder();
-      const cwd = here.path;
-      const data = join(cwd, "data");
-      initMesh({ directory: data, agentId: "ann", endpoint: "https://ann.example.com/swarm" });
-      const store = await openStore({ directory: data });
-      const { finished } = await untilItWaits(command, { cwd, data, pid: process.pid });
-      await store.close();
-      expect(await finished).toMatchObject({ code: 0, stderr: expect.stringContaining("waiting") });
-    },
-  );
+  it.each(COMMANDS.slice(0, 3))("mailroom $args.0 uses the store when it is free again", async (command) => {
+    await using here = await folder();
+    const cwd = here.path;
+    const data = join(cwd, "data");
+    initMesh({ directory: data, agentId: "ann", endpoint: "https://ann.example.com/swarm" });
+    const store = await openStore({ directory: data });
+    const { finished } = await untilItWaits(command, { cwd, data, pid: process.pid });
+    await store.close();
+    expect(await finished).toMatchObject({ code: 0, stderr: expect.stringContaining("waiting") });
+  });
 
-  it("gives up after a while, and says who has it open", async () => {
+  it("fails after a while and names the process", async () => {
     await using here = await folder();
     const cwd = here.path;
     const data = join(cwd, "data");

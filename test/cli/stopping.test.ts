@@ -1,4 +1,4 @@
-/** A server that is stopped while its store cannot be written, and one whose store fails. */
+/** A server that is stopped while its store is not writable, and one whose store fails. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,12 +18,12 @@ function data(): string {
 }
 
 describe("stopping a server", { timeout: 120_000 }, () => {
-  it("whose store cannot be written says how much is lost, with an exit code of its own", async () => {
+  it("with a store that is not writable reports the loss, with its own exit code", async () => {
     const directory = data();
     const { running, url } = await served(ASKING_SWARM, "", directory);
     const ann = new MailClient(url, { token: "user:ann", retries: 0 });
     await ann.postMessage("wait", { taskId: "t", wait: false });
-    const other = new Database(join(running.data ?? "", "mailroom.db"));
+    const other = new Database(join(running.dataDirectory ?? "", "mailroom.db"));
     other.exec("BEGIN IMMEDIATE");
     const cancelling = ann.cancelTask("t").catch(() => "cut");
     await until(async () => (await ann.getHealth()).status === "degraded");
@@ -34,13 +34,13 @@ describe("stopping a server", { timeout: 120_000 }, () => {
     expect(explain(error).message).toMatch(/locked.*: \d+ results are lost/);
     expect(await cancelling).toBe("cut");
 
-    // Nothing that was acknowledged is.
+    // No acknowledged data is lost.
     await using again = await served(ASKING_SWARM, "", directory);
     const task = await new MailClient(again.url, { token: "user:ann" }).getTask("t");
     expect(task.status).toBe("running");
   });
 
-  it("is not needed when its data directory is gone: it says so and ends", async () => {
+  it("is not necessary after its data directory is removed: it reports the loss and exits", async () => {
     const cwd = data();
     await using server = await serve(["--dev", "--data", join(cwd, "data")], { cwd });
     rmSync(join(cwd, "data"), { recursive: true });
@@ -56,6 +56,6 @@ describe("stopping a server", { timeout: 120_000 }, () => {
     const { code, stderr } = await ended;
     expect(code).toBe(EXIT.storeFailed);
     expect(stderr.match(/the store failed/g)).toHaveLength(1);
-    expect(stderr).toContain("Restart");
+    expect(stderr).toContain("Restore a backup");
   });
 });

@@ -1,4 +1,4 @@
-/** `mailroom swarms` against servers that really run: what an operator types, and what becomes of it. */
+/** `mailroom swarms` with real servers. */
 import { writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,7 +16,7 @@ function swarm(name: string, cwd: string, env: Record<string, string> = {}): Pro
   return serve(["--dev", "--swarm", SWARMS, "--swarm-name", name, "--data", data], { cwd, env });
 }
 
-/** Says that it knows one more swarm, and that this one is somewhere where nobody is. */
+/** Lists one more swarm, at an address without a server. */
 async function hub(): Promise<string> {
   const server = createHttpServer((request, response) => {
     const swarms = [{ swarm_name: "delta", base_url: "http://127.0.0.1:9", auth_token: "theirs" }];
@@ -27,7 +27,7 @@ async function hub(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Asks the server that it is told to ask, and says what came of it. */
+/** Discovers swarms at the given server and reports the result. */
 const FINDER = `export const finder = () => (turn) => {
   const [result] = turn.results;
   if (result !== undefined) {
@@ -39,7 +39,7 @@ const FINDER = `export const finder = () => (turn) => {
 `;
 
 describe("mailroom swarms", { timeout: 180_000 }, () => {
-  it("[MAIL-REST-09] makes swarms known so that mail crosses, shows them, asks them, and forgets them", async () => {
+  it("[MAIL-REST-09] registers swarms so that mail reaches them, lists, checks and removes them", async () => {
     await using here = await folder();
     const cwd = here.path;
     await using alpha = await swarm("alpha", cwd, { BETA_TOKEN: "agent:alpha" });
@@ -92,7 +92,7 @@ describe("mailroom swarms", { timeout: 180_000 }, () => {
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("no swarm named 'beta'") });
   });
 
-  it("keeps a swarm that cannot be reached, and says what is missing", async () => {
+  it("stores an unreachable swarm and reports what is missing", async () => {
     await using here = await folder();
     const cwd = here.path;
     await using alpha = await swarm("alpha", cwd);
@@ -103,14 +103,14 @@ describe("mailroom swarms", { timeout: 180_000 }, () => {
     expect(added.code).toBe(0);
     expect(added.stdout).toContain("far-off  inactive");
     expect(added.stderr).toContain("it does not answer");
-    expect(added.stderr).toContain("SWARM_AUTH_TOKEN_FAR_OFF is not set where the server runs");
+    expect(added.stderr).toContain("SWARM_AUTH_TOKEN_FAR_OFF is not set in the server's environment");
     const literal = await add("--auth-token", "s3cret", "--json");
     expect(JSON.parse(literal.stdout)).toMatchObject({ auth_state: "ready" });
     expect(literal.stdout + literal.stderr).not.toContain("s3cret");
     expect((await add("--no-auth")).stdout).toContain("no token");
   });
 
-  it("decides about what discovery proposed", async () => {
+  it("accepts and rejects proposals of discovery", async () => {
     await using here = await folder();
     const cwd = here.path;
     const url = await hub();
@@ -134,17 +134,17 @@ describe("mailroom swarms", { timeout: 180_000 }, () => {
     expect((await seek()).response).toContain("proposed; an admin must accept: delta");
     expect(JSON.parse((await words("list", "--json")).stdout)).toEqual({ swarms: [] });
 
-    expect((await words("proposals")).stdout).toContain(`delta  http://127.0.0.1:9  said by ${url}`);
+    expect((await words("proposals")).stdout).toContain(`delta  http://127.0.0.1:9  listed by ${url}`);
     expect(await words("reject", "delta")).toMatchObject({ code: 0, stdout: "rejected\n" });
     expect(JSON.parse((await words("proposals", "--json")).stdout)).toEqual({ proposals: [] });
     expect(await words("accept", "delta")).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("no swarm named 'delta' was proposed"),
+      stderr: expect.stringContaining("no swarm named 'delta' is proposed"),
     });
 
     await seek();
     const accepted = JSON.parse((await words("accept", "delta", "--json")).stdout);
-    // Kept, and with a token of the operator's choosing: what the stranger sent along is nowhere.
+    // Persistent, with a token of the operator's choice: the remote server's suggestion is dropped.
     expect(accepted).toMatchObject({
       swarm_name: "delta",
       base_url: "http://127.0.0.1:9",
@@ -163,14 +163,14 @@ describe("mailroom swarms", { timeout: 180_000 }, () => {
       "exclude each other",
     ],
     [
-      "a token for the name of one",
+      "a token instead of a variable's name",
       ["add", "b", "http://127.0.0.1:9", "--token-env", "$A"],
       2,
       "--token-env BETA_TOKEN",
     ],
     ["no server", ["list"], 3, "mailroom server"],
-    ["a server that is not there", ["list", "--url", "http://127.0.0.1:9"], 3, "check the URL"],
-  ])("%s: says what is wrong", async (_, args, code, reason) => {
+    ["an unreachable server", ["list", "--url", "http://127.0.0.1:9"], 3, "check the URL"],
+  ])("%s: reports the problem", async (_, args, code, reason) => {
     await using here = await folder();
     const finished = await run(["swarms", ...args], { cwd: here.path });
     expect(finished.code).toBe(code);
@@ -178,7 +178,7 @@ describe("mailroom swarms", { timeout: 180_000 }, () => {
     expect(finished.stderr).not.toContain("    at ");
   });
 
-  it("[MAIL-SEC-03] from elsewhere is for admins", async () => {
+  it("[MAIL-SEC-03] is for admins on a remote server", async () => {
     await using here = await folder();
     const cwd = here.path;
     await using alpha = await swarm("alpha", cwd);
@@ -192,7 +192,7 @@ describe("mailroom swarms", { timeout: 180_000 }, () => {
     expect(JSON.parse(admin.stderr).error).toMatchObject({ code: "unknown_swarm" });
   });
 
-  it("[MAIL-SEC-01] and mail between them go over TLS, with an authority that the configuration names", async () => {
+  it("[MAIL-SEC-01] and mail between swarms use TLS, with a configured CA", async () => {
     await using here = await folder();
     const { ca, cert, key } = await makeDevCertificates(here.path, Date.now());
     await using outside = await folder();
@@ -211,7 +211,7 @@ describe("mailroom swarms", { timeout: 180_000 }, () => {
     const ask = (env: Record<string, string>) =>
       run(["client", alpha.url, "message", "When was Moby-Dick published?"], { cwd: here.path, env });
     expect((await ask({ NODE_EXTRA_CA_CERTS: ca })).stdout).toContain("1851");
-    // Without it the person is told what to do, and another server that does not know the authority stays away.
+    // Without it, the hint explains what to do, and a server that does not trust the CA is rejected.
     expect(await ask({})).toMatchObject({ code: 3, stderr: expect.stringContaining("NODE_EXTRA_CA_CERTS") });
     await using doubting = await swarm("alpha", outside.path);
     expect((await at(doubting, "add", "beta", beta.url)).stderr).toContain("it does not answer");
@@ -221,7 +221,7 @@ describe("mailroom swarms", { timeout: 180_000 }, () => {
     });
   });
 
-  it("and every other command says so when https meets a server without TLS", async () => {
+  it("and other commands explain when an https URL reaches a server without TLS", async () => {
     await using here = await folder();
     const cwd = here.path;
     await using alpha = await swarm("alpha", cwd);
@@ -229,7 +229,7 @@ describe("mailroom swarms", { timeout: 180_000 }, () => {
     for (const url of [`https://${host}`, `swarm://connect?server=${host}`]) {
       const { code, stderr } = await run(["ping", url], { cwd });
       expect(code).toBe(3);
-      expect(stderr).toContain(`does not speak TLS: if that is meant, write ${alpha.url}`);
+      expect(stderr).toContain(`does not use TLS: use ${alpha.url}`);
     }
   });
 });

@@ -1,11 +1,11 @@
-/** A start with much to take up: everybody is served meanwhile. */
+/** A start with many unfinished tasks serves requests during recovery. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { startServer } from "../../src/cli/server/start.js";
 import { MailClient } from "../../src/client/index.js";
-import { loadConfig } from "../../src/config/index.js";
+import { loadConfig } from "../../src/server/catalog.js";
+import { startServer } from "../../src/server/start.js";
 import { freePort } from "../federation/processes.js";
 import { until } from "../federation/until.js";
 import { served } from "../kit/served.js";
@@ -13,7 +13,7 @@ import { ASKING_SWARM } from "./breakpoint-swarm.js";
 
 const TASKS = 2_000;
 
-it("[ENGINE-C-3] a server with many running tasks answers while it takes them up, and says how far it is", {
+it("[ENGINE-C-3] a server with many running tasks answers while it recovers them, and shows the progress", {
   timeout: 120_000,
 }, async () => {
   const directory = mkdtempSync(join(tmpdir(), "mailroom-start-"));
@@ -25,7 +25,7 @@ it("[ENGINE-C-3] a server with many running tasks answers while it takes them up
   );
   await first.running.close(0);
 
-  // Another version of the swarm: every task notes it, so that there is something to write as well.
+  // Another version of the swarm: every task records it, so that there is something to write.
   writeFileSync(join(directory, "swarms.json"), ASKING_SWARM.replace("1.0.0", "1.0.1"));
   const port = await freePort();
   const client = new MailClient(`http://127.0.0.1:${port}`, { token: "user:u0", retries: 0 });
@@ -35,21 +35,21 @@ it("[ENGINE-C-3] a server with many running tasks answers while it takes them up
     while (!over) {
       const health = await client.getHealth().catch(() => undefined);
       if (health?.taking_up !== undefined) seen.push(health.taking_up);
-      // A message of somebody new is taken and answered meanwhile.
+      // A new caller's message is accepted and answered in the meantime.
       if (seen.length === 1) expect((await client.postMessage("hello")).response).toBe("You said: hello");
     }
   })();
   const { settings } = loadConfig({ flags: { dev: true, port: String(port) }, env: {}, directory });
   const running = await startServer(settings, directory);
   onTestFinished(() => running.close(0));
-  expect(running.unfinished).toBe(TASKS);
-  await running.mailroom.takeUp();
+  expect(running.unfinishedTasks).toBe(TASKS);
+  await running.mailroom.recover();
   over = true;
   await asking;
   expect(seen.length).toBeGreaterThan(1);
   expect(seen.some(({ done }) => done < TASKS)).toBe(true);
   expect(new Set(seen.map(({ of }) => of))).toEqual(new Set([TASKS]));
   expect(seen.map(({ done }) => done)).toEqual(seen.map(({ done }) => done).toSorted((a, b) => a - b));
-  expect(running.mailroom.runtime.figures.runningTasks).toBe(TASKS);
+  expect(running.mailroom.runtime.stats.runningTasks).toBe(TASKS);
   await until(async () => (await client.getHealth()).taking_up === undefined);
 });

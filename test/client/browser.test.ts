@@ -2,9 +2,9 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { expect, it } from "vitest";
 
-it("the client library can be bundled for a browser, without anything of Node", async () => {
+it("the client library can be bundled for a browser without Node built-ins", async () => {
   const entry = fileURLToPath(new URL("../../src/client/index.ts", import.meta.url));
-  // For the platform `browser` esbuild fails on every import that only Node has.
+  // For the platform `browser` esbuild fails on every import of a Node built-in.
   const { metafile, errors } = await build({
     entryPoints: [entry],
     bundle: true,

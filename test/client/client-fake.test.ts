@@ -1,11 +1,11 @@
-/** The client against servers that misbehave, and against the forms of the reference implementation. */
+/** Tests the client against misbehaving servers and against the forms of the reference implementation. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   MailClient,
   MailClientError,
   MailConnectionError,
-  type MailEvent,
   MailStreamError,
+  type TaskEvent,
 } from "../../src/client/index.js";
 import { fakeServer, json, openStream, sse } from "./fake-server.js";
 
@@ -18,14 +18,14 @@ const mailroomRoot = {
 };
 const referenceRoot = { name: "mail", protocol_version: "1.3", swarm: { name: "alpha" }, status: "running" };
 
-async function collect(events: AsyncIterable<MailEvent>): Promise<MailEvent[]> {
-  const all: MailEvent[] = [];
+async function collect(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
+  const all: TaskEvent[] = [];
   for await (const event of events) all.push(event);
   return all;
 }
 
 describe("answers", () => {
-  it("sends the token and leaves unset fields out", async () => {
+  it("sends the token and omits unset fields", async () => {
     await using server = await fakeServer({
       "POST /message": (_, response) => json(response, 200, { response: "hi", events: null }),
     });
@@ -35,7 +35,7 @@ describe("answers", () => {
     expect(server.seen[0]?.body).toEqual({ body: "hello", task_id: "t1" });
   });
 
-  it("reads both forms of an event's data", async () => {
+  it("parses both forms of an event's data", async () => {
     const data = { timestamp: "t", description: "d", task_id: "t1", extra_data: { tool_name: "help" } };
     await using server = await fakeServer({
       "POST /message": (_, response) =>
@@ -53,7 +53,7 @@ describe("answers", () => {
     expect(events?.[1]?.data).toEqual(data);
   });
 
-  it("finds one task among all on a server that has no route for it", async () => {
+  it("finds one task among all on a server without a route for it", async () => {
     const task = {
       task_id: "a b",
       task_owner: "user:ann@alpha",
@@ -70,7 +70,7 @@ describe("answers", () => {
     await expect(client.getTask("other")).rejects.toMatchObject({ status: 404 });
   });
 
-  it("forgets a token that the server refuses", async () => {
+  it("drops a token that the server rejects", async () => {
     await using server = await fakeServer({
       "GET /whoami": ({ headers }, response) =>
         headers.authorization === undefined
@@ -84,17 +84,22 @@ describe("answers", () => {
 });
 
 describe("errors", () => {
-  it("carry status, detail, code and the time to wait", async () => {
+  it("have status, detail, code and retryAfter", async () => {
     await using server = await fakeServer({
       "GET /status": (_, response) =>
         json(response, 429, { detail: "too many", code: "rate_limited" }, { "retry-after": "7" }),
     });
     const failure = await new MailClient(server.url, { retries: 0 }).getStatus().catch((error) => error);
     expect(failure).toBeInstanceOf(MailClientError);
-    expect(failure).toMatchObject({ status: 429, detail: "too many", code: "rate_limited", retryAfter: 7 });
+    expect(failure).toMatchObject({
+      status: 429,
+      detail: "too many",
+      code: "rate_limited",
+      retryAfter: 7_000,
+    });
   });
 
-  it("name the reason when nobody listens", async () => {
+  it("name the reason when the server is not listening", async () => {
     const { url } = await fakeServer({}).then(async (server) => {
       await server[Symbol.asyncDispose]();
       return server;
@@ -105,12 +110,12 @@ describe("errors", () => {
     expect(failure.message).toContain("ECONNREFUSED");
   });
 
-  it("tell a page that is no MAIL server", async () => {
+  it("identify a page that does not come from a MAIL server", async () => {
     await using server = await fakeServer({ "GET /": (_, response) => response.end("<html>hello</html>") });
-    await expect(new MailClient(server.url).ping()).rejects.toMatchObject({ code: "bad_answer" });
+    await expect(new MailClient(server.url).ping()).rejects.toMatchObject({ code: "bad_response" });
   });
 
-  it("end a call at its time limit, and at the caller's wish with the caller's reason", async () => {
+  it("end a call at its time limit, and at the caller's abort with the caller's reason", async () => {
     await using server = await fakeServer({ "GET /health": () => {} });
     const client = new MailClient(server.url, { timeout: 30 });
     await expect(client.getHealth()).rejects.toMatchObject({ code: "timeout" });
@@ -120,13 +125,13 @@ describe("errors", () => {
     await expect(call).rejects.toThrow("changed my mind");
   });
 
-  it("refuse what is not an address", () => {
+  it("reject an invalid URL", () => {
     expect(() => new MailClient("localhost:8000")).toThrow(TypeError);
   });
 });
 
-describe("writes that were cut off", () => {
-  it("are sent again with the same key to a server that knows keys", async () => {
+describe("writes whose connection broke", () => {
+  it("are repeated with the same key on a server that supports keys", async () => {
     let calls = 0;
     await using server = await fakeServer({
       "GET /": (_, response) => json(response, 200, mailroomRoot),
@@ -145,7 +150,22 @@ describe("writes that were cut off", () => {
     expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
   });
 
-  it("are never sent again to a server that would carry them out twice", async () => {
+  it("[MAIL-G-18] that answer a breakpoint take the reference's form on its servers", async () => {
+    const answer = { response: "done", events: null };
+    await using server = await fakeServer({
+      "GET /": (_, response) => json(response, 200, referenceRoot),
+      "POST /message": (_, response) => json(response, 200, answer),
+    });
+    const client = new MailClient(server.url, quick);
+    expect(await client.answerBreakpoint("t", "yes")).toMatchObject({ response: "done" });
+    expect(server.seen.find(({ path }) => path === "/message")?.body).toMatchObject({
+      task_id: "t",
+      resume_from: "breakpoint_tool_call",
+      kwargs: { breakpoint_tool_call_result: '{"content":"yes"}' },
+    });
+  });
+
+  it("are never repeated on a server that would execute them twice", async () => {
     await using server = await fakeServer({
       "GET /": (_, response) => json(response, 200, referenceRoot),
       "POST /message": (_, response) => response.destroy(),
@@ -156,7 +176,7 @@ describe("writes that were cut off", () => {
     expect(server.seen.filter(({ method }) => method === "POST")).toHaveLength(1);
   });
 
-  it("are sent again to any server that said 'not now'", async () => {
+  it("are repeated on any server that answered with 429 or 503", async () => {
     let calls = 0;
     await using server = await fakeServer({
       "POST /message": (_, response) => {
@@ -169,10 +189,10 @@ describe("writes that were cut off", () => {
   });
 });
 
-describe("a gateway that takes a minute to say that the server is dead", () => {
+describe("a gateway that takes a minute to report a dead server", () => {
   afterEach(() => void vi.useRealTimers());
 
-  /** How often a message that is waited for that long is sent. */
+  /** Number of requests for a message with this time limit. */
   async function attempts(timeout: number): Promise<number> {
     vi.useFakeTimers({ toFake: ["Date"] });
     await using server = await fakeServer({
@@ -187,7 +207,7 @@ describe("a gateway that takes a minute to say that the server is dead", () => {
     return server.seen.filter(({ method }) => method === "POST").length;
   }
 
-  it("is asked again for as long as the caller wanted to wait, and not for ever", async () => {
+  it("is retried within the caller's time limit", async () => {
     expect(await attempts(10_000)).toBe(3);
     expect(await attempts(90_000)).toBe(3);
     expect(await attempts(10 * 61_000)).toBe(11);
@@ -213,7 +233,7 @@ describe("streams", () => {
     expect(events.at(-1)?.data.response).toBe("done");
   });
 
-  it("keep characters whole that a chunk cuts in two", async () => {
+  it("decode characters that a chunk splits", async () => {
     await using server = await fakeServer({
       "POST /message": (_, response) => {
         openStream(response);
@@ -229,7 +249,7 @@ describe("streams", () => {
     expect(events[0]?.data.description).toBe("event 1 – 🙂");
   });
 
-  it("that are cut go on after the last event, at the place that the server named", async () => {
+  it("that break are resumed after the last event, at the server's Location", async () => {
     await using server = await fakeServer({
       "POST /message": (_, response) => {
         openStream(response, { location: "/tasks/t1/events?after=0" });
@@ -246,6 +266,21 @@ describe("streams", () => {
     const events = await collect(new MailClient(server.url, quick).postMessageStream("x"));
     expect(events.map(({ id }) => id)).toEqual(["1", "2.0", "2.1"]);
     expect(server.seen.map(({ path }) => path)).toEqual(["/message", "/tasks/t1/events", "/tasks/t1/events"]);
+  });
+
+  it("continue after the end of an earlier message's round, until the server closes the stream", async () => {
+    await using server = await fakeServer({
+      "POST /message": (_, response) => {
+        openStream(response, { location: "/tasks/t1/events" });
+        response.write(sse("new_message", event(1), "1"));
+        response.write(sse("task_complete", { ...end, response: "the earlier answer" }, "2"));
+        response.write(sse("new_message", event(3), "3"));
+        response.end(sse("task_complete", end, "4"));
+      },
+    });
+    const events = await collect(new MailClient(server.url, quick).postMessageStream("x"));
+    expect(events.map(({ id }) => id)).toEqual(["1", "2", "3", "4"]);
+    expect(server.seen).toHaveLength(1);
   });
 
   it("follow no Location to another server", async () => {
@@ -265,7 +300,7 @@ describe("streams", () => {
     expect(stranger.seen).toEqual([]);
   });
 
-  it("that cannot be resumed say so, and never end as if all were well", async () => {
+  it("that cannot be resumed throw, and never end as if complete", async () => {
     await using server = await fakeServer({
       "GET /": (_, response) => json(response, 200, referenceRoot),
       "POST /message": (_, response) => {
@@ -281,7 +316,7 @@ describe("streams", () => {
     expect(server.seen.filter(({ method }) => method === "POST")).toHaveLength(1);
   });
 
-  it("that fall silent are taken up again", async () => {
+  it("that are silent for too long are resumed", async () => {
     await using server = await fakeServer({
       "POST /message": (_, response) => {
         openStream(response, { location: "/tasks/t1/events?after=0" });
@@ -296,7 +331,7 @@ describe("streams", () => {
     expect((await collect(client.postMessageStream("x"))).map(({ id }) => id)).toEqual(["1", "2"]);
   });
 
-  it("let go of the connection when nobody reads on", async () => {
+  it("release the connection when the reader stops", async () => {
     let onClosed = () => {};
     const closed = new Promise<void>((resolve) => {
       onClosed = resolve;

@@ -1,7 +1,7 @@
-/** The client against the real server. */
+/** Tests the client against the real server. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MailClient, MailClientError, type MailEvent } from "../../src/client/index.js";
+import { MailClient, MailClientError, type TaskEvent } from "../../src/client/index.js";
 import { cuttingProxy } from "./cutting-proxy.js";
 import { type RealServer, realServer } from "./real-server.js";
 
@@ -13,13 +13,13 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const as = (token: string) => new MailClient(server.url, { token });
 
-async function collect(events: AsyncIterable<MailEvent>): Promise<MailEvent[]> {
-  const all: MailEvent[] = [];
+async function collect(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
+  const all: TaskEvent[] = [];
   for await (const event of events) all.push(event);
   return all;
 }
 
-/** The truth: what the journal holds. */
+/** The expected events, from the journal. */
 async function journal(user: string, taskId: string): Promise<unknown[]> {
   const task = await server.mailroom.user(user).requireTask(taskId);
   const events: unknown[] = [];
@@ -28,7 +28,7 @@ async function journal(user: string, taskId: string): Promise<unknown[]> {
 }
 
 describe("every endpoint", () => {
-  it("says what the server is and who is calling", async () => {
+  it("reports the server's info and the caller", async () => {
     const client = as("user:ann");
     expect(await client.ping()).toMatchObject({ swarm: { name: "talkative" }, status: "running" });
     expect(await client.getHealth()).toMatchObject({ status: "healthy" });
@@ -38,7 +38,7 @@ describe("every endpoint", () => {
     expect(await new MailClient(server.url).login("admin:root")).toEqual({ role: "admin", id: "root" });
   });
 
-  it("lets admins do what users may not", async () => {
+  it("gives admins access that users lack", async () => {
     const admin = as("admin:root");
     expect(await admin.updateHealth("tired")).toMatchObject({ status: "tired" });
     expect(await admin.updateHealth("healthy")).toMatchObject({ status: "healthy" });
@@ -49,7 +49,7 @@ describe("every endpoint", () => {
     await expect(admin.loadSwarm("{}")).rejects.toMatchObject({ status: 400 });
   });
 
-  it("posts, waits, and goes on with a task", async () => {
+  it("posts, waits, and continues a task", async () => {
     const client = as("user:talk");
     const first = await client.postMessage("one", { taskId: "talk", subject: "Hello", showEvents: true });
     expect(first).toMatchObject({ response: "echo: one", status: "completed", task_id: "talk" });
@@ -63,7 +63,7 @@ describe("every endpoint", () => {
     });
   });
 
-  it("takes the same write twice for one", async () => {
+  it("executes a repeated write once", async () => {
     const client = as("user:twice");
     const options = { taskId: "once", idempotencyKey: "key-1" };
     const answers = [await client.postMessage("hello", options), await client.postMessage("hello", options)];
@@ -76,7 +76,7 @@ describe("every endpoint", () => {
     await expect(client.postMessage("other", options)).rejects.toMatchObject({ status: 422 });
   });
 
-  it("lists, reads and pages tasks, one's own only", async () => {
+  it("lists, reads and pages the caller's own tasks", async () => {
     const client = as("user:pages");
     for (let number = 0; number < 7; number += 1) await client.postMessage("x", { taskId: `t${number}` });
     const ids: string[] = [];
@@ -108,7 +108,7 @@ describe("every endpoint", () => {
 });
 
 describe("events", () => {
-  it("of a task that stands still are read and end; after any of them the rest", async () => {
+  it("of an idle task are read to the end, from the start or after any event", async () => {
     const client = as("user:events");
     await client.postMessage("count 3", { taskId: "e" });
     const truth = await journal("events", "e");
@@ -120,17 +120,17 @@ describe("events", () => {
     }
   });
 
-  it("of a task that runs go on until it stands still", async () => {
+  it("of a running task continue until it is idle", async () => {
     const client = as("user:live");
     const { task_id = "" } = await client.postMessage("count 40", { wait: false });
     expect(await collect(client.taskEvents(task_id))).toEqual(await journal("live", task_id));
   });
 
-  it("can be followed for ever, through rounds to come", async () => {
+  it("can be followed without end, through later rounds", async () => {
     const client = as("user:ever");
     await client.postMessage("one", { taskId: "t" });
     const control = new AbortController();
-    const seen: MailEvent[] = [];
+    const seen: TaskEvent[] = [];
     for await (const event of client.taskEvents("t", { live: true, signal: control.signal })) {
       seen.push(event);
       if (event.event !== "task_complete") continue;
@@ -140,7 +140,7 @@ describe("events", () => {
     expect(seen).toEqual(await journal("ever", "t"));
   });
 
-  it("of a posted message come exactly once, however often the wire is cut and wherever", async () => {
+  it("of a posted message arrive exactly once, wherever and however often the connection breaks", async () => {
     let run = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -164,7 +164,7 @@ describe("events", () => {
     );
   });
 
-  it("and so do those of a later round, without the rounds before", async () => {
+  it("of a later round arrive exactly once, without earlier rounds", async () => {
     const direct = as("user:rounds");
     await direct.postMessage("count 5", { taskId: "r" });
     const before = (await journal("rounds", "r")).length;

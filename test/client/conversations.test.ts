@@ -1,12 +1,12 @@
-/** The client of conversations against a real server. */
+/** Tests the conversation client against a real server. */
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, beforeEach, expect, expectTypeOf, it } from "vitest";
 import { WebSocket } from "ws";
 import { devAuthenticator } from "../../src/auth/index.js";
 import type { Summary, SummaryOptions } from "../../src/client/conversations-wire.js";
 import { ConversationClient } from "../../src/client/index.js";
-import type { SummaryResult } from "../../src/conversations/book/summary-scope.js";
-import type { SummaryParams } from "../../src/conversations/domain/params.js";
+import type { SummaryParams } from "../../src/conversations/rules/params.js";
+import type { SummaryResult } from "../../src/conversations/service/summary-range.js";
 import { BridgeHarness } from "../map/bridge-harness.js";
 import { Harness } from "../map/harness.js";
 
@@ -21,7 +21,7 @@ afterEach(() => house.stop());
 const connect = (token: string) =>
   ConversationClient.connect(house.url, { token, open: (url) => new WebSocket(url) });
 
-it("lists, shows, says and closes, page by page", async () => {
+it("lists, reads, posts to and closes conversations, page by page", async () => {
   const ann = await connect("user:ann");
   const created: string[] = [];
   for (let n = 0; n < 55; n++) created.push((await ann.create({ subject: `${n}` })).id);
@@ -38,7 +38,7 @@ it("lists, shows, says and closes, page by page", async () => {
   ann.close();
 });
 
-it("follows a task to its end, asks in between, and goes on after the last event it saw", async () => {
+it("follows a task to its end, makes calls meanwhile, and continues after the last event", async () => {
   const ann = await connect("user:ann");
   const events = await ann.follow();
   await house.mailroom.user("ann").ask("look");
@@ -47,7 +47,7 @@ it("follows a task to its end, asks in between, and goes on after the last event
   for await (const { id, type, data } of events) {
     if (type === "mail.turn.added") {
       turns++;
-      // Asking from within does not stop the reading.
+      // Calls while following do not stop the events.
       expect((await ann.get(String(data.conversationId))).conversation.type).toBe("user-session");
     }
     last = id;
@@ -61,7 +61,7 @@ it("follows a task to its end, asks in between, and goes on after the last event
   expect(next.value).toMatchObject({ type: "mail.created", data: { conversationId: id } });
 });
 
-it("says so when the connection is lost", async () => {
+it("fails when the connection is lost", async () => {
   const ann = await connect("user:ann");
   const events = await ann.follow();
   await house.map.close();
@@ -69,12 +69,12 @@ it("says so when the connection is lost", async () => {
   await expect(ann.get("conv-1")).rejects.toMatchObject({ code: "connection_lost" });
 });
 
-it("has the server's own shapes of a summary, which it may not import", () => {
+it("has the server's types of a summary, which it cannot import", () => {
   expectTypeOf<Summary>().toEqualTypeOf<SummaryResult>();
   expectTypeOf<SummaryOptions & { conversationId: string }>().toExtend<SummaryParams>();
 });
 
-it("is not connected where a token is needed and there is none, and leaves nothing open", async () => {
+it("does not connect without a required token, and leaves nothing open", async () => {
   const strict = await Harness.start({ authenticator: devAuthenticator(), authRequired: true });
   try {
     for (const token of [undefined, "nobody"]) {
@@ -97,7 +97,7 @@ it("is not connected where a token is needed and there is none, and leaves nothi
   }
 });
 
-it("does not wait for ever for a server that takes connections and says nothing", async () => {
+it("does not wait forever for a server that accepts connections and never answers", async () => {
   const silent = createServer((socket) => void socket.on("error", () => {}).resume());
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   const { port } = silent.address() as AddressInfo;
@@ -106,16 +106,16 @@ it("does not wait for ever for a server that takes connections and says nothing"
     open: (url) => new WebSocket(url),
   });
   await expect(connecting).rejects.toMatchObject({ code: "unreachable" });
-  // Which it is not, as long as somebody is connected.
+  // It does not close while a client is connected.
   await new Promise((resolve) => silent.close(resolve));
 });
 
-it("shows a reader that is too slow no event behind those that were dropped", async () => {
+it("yields no event to a slow reader after events were dropped", async () => {
   const ann = await connect("user:ann");
   const { id } = await ann.create();
   const events = await ann.follow({ conversationId: id });
   const bob = await connect("user:ann");
-  // More than wait for a reader, and a few behind them.
+  // More than the queue holds.
   for (let n = 0; n < 21; n++) await Promise.all(Array.from({ length: 500 }, () => bob.say(id, "x")));
   await ann.say(id, "the last one");
   await expect(events.next()).rejects.toMatchObject({ code: "too_slow" });

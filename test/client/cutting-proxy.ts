@@ -1,15 +1,15 @@
-/** A wire that is cut after a given number of bytes, once for each connection. */
+/** A proxy that cuts each connection once, after a given number of bytes. */
 
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type Socket } from "node:net";
 
 export interface CuttingProxy extends AsyncDisposable {
   readonly url: string;
-  /** How often it cut. */
+  /** Number of cut connections. */
   cuts(): number;
 }
 
-/** `next` says after how many bytes of the answer the next connection is cut; nothing: it is left alone. */
+/** `next` returns the number of bytes after which to cut the next connection, or undefined to keep it. */
 export async function cuttingProxy(target: string, next: () => number | undefined): Promise<CuttingProxy> {
   const { hostname, port } = new URL(target);
   const open = new Set<Socket>();
@@ -34,7 +34,7 @@ export async function cuttingProxy(target: string, next: () => number | undefine
         return;
       }
       cuts += 1;
-      // What was let through arrives before the end of it does.
+      // Flush the forwarded bytes before the end.
       caller.end(chunk.subarray(0, left));
       wire.destroy();
     });

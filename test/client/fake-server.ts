@@ -1,4 +1,4 @@
-/** A server that says exactly what a test tells it to: for answers that a healthy Mailroom never gives. */
+/** A server with scripted responses, for answers that a healthy Mailroom never gives. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 

@@ -1,11 +1,11 @@
-/** A real server in this process, with a swarm that talks for a while. */
+/** A real server in this process with a scripted swarm. */
 import { devAuthenticator } from "../../src/auth/index.js";
-import { createServer } from "../../src/http/index.js";
 import { defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
+import { createListener } from "../kit/listener.js";
 
 export const ASK_TOOL = "ask_human";
 
-/** `count N` makes the two agents exchange N requests; `ask` asks a person; anything else is echoed. */
+/** `count N` makes the two agents exchange N requests, `ask` calls a breakpoint tool, other text is echoed. */
 export function talkativeSwarm() {
   const ask = {
     name: ASK_TOOL,
@@ -46,7 +46,7 @@ export interface RealServer extends AsyncDisposable {
 
 export async function realServer(): Promise<RealServer> {
   const mailroom = await Mailroom.open({ swarm: talkativeSwarm(), data: false });
-  const server = await createServer({
+  const server = await createListener({
     mailroom,
     authenticator: devAuthenticator(),
     version: "0.0.0",

@@ -3,11 +3,11 @@
  * `scripts/corpus.ts` of the version whose folder they are in; they are never changed once that is released.
  */
 import { describe, expect, it } from "vitest";
-import { type Entry, type EntryKind, JOURNAL_VERSION } from "../../src/engine/entries.js";
-import { evolve, fold } from "../../src/engine/evolve.js";
-import { freeze, thaw } from "../../src/engine/snapshot.js";
-import type { TaskState } from "../../src/engine/state.js";
-import { entriesOf } from "../../src/engine/task.js";
+import { entriesOf } from "../../src/engine/task/aggregate.js";
+import { type Entry, type EntryKind, JOURNAL_VERSION } from "../../src/engine/task/entries.js";
+import { evolve, fold } from "../../src/engine/task/evolve.js";
+import { freeze, thaw } from "../../src/engine/task/snapshot.js";
+import type { TaskState } from "../../src/engine/task/state.js";
 import { checkMailMessage } from "../../src/mail/validate.js";
 import { openStore } from "../../src/store/index.js";
 import { journalsOf, readJournal, readSummaries, summaryOf, versions } from "./journals.js";
@@ -36,6 +36,9 @@ const KINDS: Readonly<Record<EntryKind, true>> = {
   remote_event: true,
   contributed: true,
   compacted: true,
+  approvers: true,
+  approval_asked: true,
+  approval_answered: true,
   redefined: true,
 };
 
@@ -97,12 +100,12 @@ describe("a journal that this version cannot read", () => {
 
   it("is refused at an entry of a kind that it does not know", () => {
     expect(() => fold(readJournal("refused", "unknown-entry.jsonl"))).toThrow(
-      /entry 3 of journal \S+ is of a kind that this version does not know: .*handed_over/,
+      /entry 3 of journal \S+ has a kind that this version does not support: .*handed_over/,
     );
   });
 
   it("is refused when a later version wrote it", () => {
-    expect(() => fold(readJournal("refused", "later-version.jsonl"))).toThrow(/is of version 1000/);
+    expect(() => fold(readJournal("refused", "later-version.jsonl"))).toThrow(/has version 1000/);
   });
 });
 

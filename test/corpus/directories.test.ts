@@ -8,11 +8,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { MessagePut } from "../../src/a2a/state.js";
 import { TASK_STATUSES, type TaskRow } from "../../src/engine/ports.js";
-import { append, entriesOf, key, put, remove, snapshot, task } from "../../src/store/contract/fixtures.js";
 import { openStore } from "../../src/store/index.js";
+import type { MessagePut } from "../../src/store/ports/a2a.js";
 import { openDatabase } from "../../src/store/sqlite/driver.js";
+import { append, entriesOf, key, put, remove, snapshot, task } from "../../src/testing/contracts/fixtures.js";
 
 interface Expected {
   readonly position: number;
@@ -137,13 +137,13 @@ describe.each(readdirSync(CORPUS))("data directory %s", (name) => {
     const keys = async () =>
       (await store.tasks.list({ instance: ann, limit: 1_000 })).tasks.map((task) => task.key);
     expect(await keys()).toEqual([...opened.map((task) => task.key).reverse(), ...own]);
-    expect(await store.a2a.keptMessage(ann, "m1")).toBeDefined();
+    expect(await store.a2a.storedMessage(ann, "m1")).toBeDefined();
 
     await store.commit({ appends: [], rows: [remove(long, last + 1), remove(opened[0]?.key ?? "", 1)] });
     for (const _ of ["in memory", "reopened"]) {
       expect(await store.read(long)).toEqual([]);
       expect(await store.readSnapshot(long)).toBeUndefined();
-      expect(await store.a2a.keptMessage(ann, "m1")).toBeUndefined();
+      expect(await store.a2a.storedMessage(ann, "m1")).toBeUndefined();
       expect(await keys()).toEqual([
         ...opened
           .slice(1)

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Entry } from "../../src/engine/entries.js";
-import { historyOf, type TaskState } from "../../src/engine/state.js";
+import type { Entry } from "../../src/engine/task/entries.js";
+import { historyOf, type TaskState } from "../../src/engine/task/state.js";
 
 export const CORPUS = fileURLToPath(new URL(".", import.meta.url));
 

@@ -1,12 +1,11 @@
 /**
- * The process that is killed. Opens the data directory, takes up what is there, and keeps tasks of every kind going.
+ * The process that is killed. Opens the data directory, recovers its tasks, and keeps tasks of every kind running.
  *
  *   node child.js <data directory> <effects file> <seed> live|steady|finish|hold|poison <durability> <recoveries>
  *
- * `live` goes on until it is killed, `steady` until its standard input ends or the store has failed, `finish` ends when
- * every task has ended, `hold` only keeps the directory open, `poison` posts a message that ends the process, among
- * others.
- * It begins when it gets a byte on its standard input, so that the next one can be loaded while the last still lives.
+ * `live` runs until it is killed, `steady` until its standard input ends or the store has failed, `finish` until every
+ * task has ended. `hold` only keeps the directory open. `poison` posts a message that ends the process, among others.
+ * It starts when it gets a byte on its standard input, so that the next one can load while the current one still runs.
  */
 import { readSync } from "node:fs";
 import { Mailroom } from "../../src/library/mailroom.js";
@@ -33,7 +32,7 @@ const mailroom = await Mailroom.open({
   data,
   durability: durability === "fast" ? "fast" : "fsync",
   // Small, so that tasks leave memory and come back, with and without a snapshot.
-  limits: { restingTasks: 4, snapshotAfter: 12, recoveries: Number(recoveries) },
+  limits: { cachedTasks: 4, snapshotAfter: 12, recoveries: Number(recoveries) },
   onProblem: ({ code, message, task }) => {
     if (code === "store_failed") fail();
     else say({ ack: "problem", code, message, ...(task !== undefined && { task }) });
@@ -51,7 +50,7 @@ else {
   await mailroom.close();
   effects.close();
   say({ ack: hasFailed ? "failed" : "done" });
-  // What waits for a store that has failed keeps nobody here.
+  // Work that waits for a failed store must not keep the process alive.
   process.exit();
 }
 

@@ -1,4 +1,4 @@
-/** Compiles the child and what it imports, so that what is killed is what users run and not a translator of it. */
+/** Compiles the child and its imports, so that the tests kill the compiled program that users run. */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ export function compileChild(suite = "crash"): CompiledChild {
     encoding: "utf8",
   });
   const script = join(out, "test", suite, "child.js");
-  // Whether all types are right is for the type check to say.
+  // The type check reports type errors; here only the output matters.
   if (!existsSync(script)) {
     remove();
     throw new Error(`the child of test/${suite} does not compile:\n${stdout}`);

@@ -1,8 +1,10 @@
-/** The people who use the swarm: they post, wait, approve, write again, cancel. What they know is in the store. */
+/** Simulates the users of the swarm: they post, wait, approve, write again and cancel. All their state is in the store. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { Entry } from "../../src/engine/entries.js";
 import type { TaskStatus } from "../../src/engine/ports.js";
-import type { Posted } from "../../src/engine/runtime/index.js";
+import type { PostReceipt } from "../../src/engine/runtime/index.js";
+import type { ApprovalDecision } from "../../src/engine/task/commands.js";
+import type { Entry } from "../../src/engine/task/entries.js";
+import { askedCalls } from "../../src/engine/task/state.js";
 import type { Instance } from "../../src/library/instance.js";
 import type { Mailroom } from "../../src/library/mailroom.js";
 import type { Task } from "../../src/library/task.js";
@@ -10,13 +12,13 @@ import { say } from "./acknowledgements.js";
 import { type Plan, type PlanKind, randomPlan } from "./plans.js";
 import type { Random } from "./random.js";
 
-/** A task and the person whose it is. */
+/** A task and its owner. */
 interface Case {
   readonly person: Instance;
   readonly task: Task;
 }
 
-/** Tasks that are looked after at once. */
+/** Tasks that are driven concurrently. */
 const AT_ONCE = 16;
 
 export class Driver {
@@ -32,7 +34,7 @@ export class Driver {
     this.#people = [mailroom.user("ann"), mailroom.user("ben"), mailroom.admin("ann")];
   }
 
-  /** Until it is told to finish. */
+  /** Runs until `finish` is requested. */
   async live(): Promise<void> {
     unlessOver(this.#catchUp().then(() => say({ ack: "caught up" })));
     await this.#takeUp();
@@ -47,11 +49,11 @@ export class Driver {
     }
   }
 
-  /** Posts what ends the process, between tasks that are under way then. */
+  /** Posts the message that ends the process, while other tasks are running. */
   async poison(): Promise<void> {
     const [person] = this.#people;
     const plan = (kind: PlanKind, nonce: number): Plan => ({ kind, nonce, think: 1, act: 5 });
-    const posts: Promise<Posted>[] = [];
+    const posts: Promise<PostReceipt>[] = [];
     for (let nonce = 1; nonce <= 20; nonce += 1) {
       if (nonce === 10) posts.push(person.post(JSON.stringify(plan("poison", nonce)), { taskId: "poison" }));
       else posts.push(person.post(JSON.stringify(plan(this.#random.pick(["chain", "fan"]), nonce))));
@@ -60,7 +62,7 @@ export class Driver {
     await Promise.all(this.#lookedAfter);
   }
 
-  /** Ends when every task has ended, and nothing is under way in one that had. No task is looked at for that. */
+  /** Resolves when every task has ended and no ended task has running work. Loads no task for the check. */
   async finish(): Promise<void> {
     this.#finishing = true;
     await this.#takeUp();
@@ -69,7 +71,7 @@ export class Driver {
     while ((await tasks.withWork("openWork", undefined, 1)).length > 0) await delay(5);
   }
 
-  /** Resolves when all mail that waits in running tasks now has been taken, or its task has ended. */
+  /** Resolves when all mail that waits in running tasks now has been taken or its task has ended. */
   async #catchUp(): Promise<void> {
     const { runtime, store } = this.#mailroom;
     const rows = await store.tasks.withStatus("running", undefined, 10_000);
@@ -110,7 +112,7 @@ export class Driver {
     }
   }
 
-  /** Tasks that an earlier process finished go on, read back from the disk. */
+  /** Resumes tasks that an earlier process finished, loaded from the disk. */
   async #writeAgainToFinished(): Promise<void> {
     const person = this.#random.pick(this.#people);
     const status = this.#random.pick<TaskStatus>(["completed", "cancelled"]);
@@ -149,7 +151,7 @@ export class Driver {
     return made;
   }
 
-  /** Until the task has ended and nobody has anything to add. */
+  /** Runs until the task has ended and no further message follows. */
   async #accompany(at: Case): Promise<void> {
     for (;;) {
       const status = await this.#standstill(at);
@@ -160,7 +162,7 @@ export class Driver {
     }
   }
 
-  /** Waits until the task does not run, beginning with what the store says. */
+  /** Waits until the task does not run, starting from its stored status. */
   async #standstill({ task }: Case): Promise<TaskStatus> {
     for (;;) {
       const now = await this.#mailroom.runtime.read(task.key, ({ status, number }) => ({ status, number }));
@@ -177,7 +179,7 @@ export class Driver {
     this.#acknowledge(await patiently(() => person.post(plan, { taskId: task.id, type })));
   }
 
-  #acknowledge({ key, messageId: message, number, outcome }: Posted): void {
+  #acknowledge({ key, messageId: message, number, outcome }: PostReceipt): void {
     say({ ack: "post", key, message, number });
     outcome.then(
       ({ status, message: ending }) => say({ ack: "outcome", key, message, status, ending: ending.id }),
@@ -188,10 +190,12 @@ export class Driver {
     );
   }
 
-  /** Mostly by answering the calls; sometimes by writing something else instead. */
+  /** Usually answers the calls; sometimes posts a message instead. */
   async #approve(at: Case): Promise<void> {
     if (!this.#finishing && this.#random.chance(0.2)) return this.#write(at);
     const { person, task } = at;
+    const asked = (await this.#mailroom.runtime.read(task.key, askedCalls)) ?? [];
+    if (asked.length > 0) return this.#decide(task, asked[0]?.call.id ?? "");
     const calls = await this.#mailroom.runtime.read(task.key, ({ agents }) =>
       [...agents.values()].flatMap(({ open }) => open.map((call) => call.id)),
     );
@@ -202,8 +206,22 @@ export class Driver {
       );
       say({ ack: "answered", key: task.key, number, calls: results.map(({ callId }) => callId) });
     } catch (error) {
-      // Another agent came to its own breakpoint, or somebody cancelled, while the answer was written.
-      if (!isRefusal(error, "missing_results", "not_paused", "unknown_calls")) throw error;
+      // Another agent reached a breakpoint, or the task was cancelled, while the answer was written.
+      const expected = ["missing_results", "not_paused", "unknown_calls", "approval_needed"];
+      if (!isRefusal(error, ...expected)) throw error;
+    }
+  }
+
+  /** Decides one call that waits for approval: mostly it may run. */
+  async #decide(task: Task, callId: string): Promise<void> {
+    const decision: ApprovalDecision = this.#random.chance(0.8)
+      ? { callId, decision: "approve" }
+      : { callId, decision: "reject", reason: "not today" };
+    try {
+      const { number } = await patiently(() => task.decideLater([decision]));
+      say({ ack: "decided", key: task.key, number, call: callId, decision: decision.decision });
+    } catch (error) {
+      if (!isRefusal(error, "not_paused", "unknown_calls")) throw error;
     }
   }
 
@@ -225,14 +243,14 @@ async function caseOf(person: Instance, taskId: string): Promise<Case> {
   return { person, task: await person.requireTask(taskId) };
 }
 
-/** Once the store has failed, whatever else was going on ends with it. */
+/** Once the store has failed, all other work ends with it. */
 function unlessOver(work: Promise<void>): Promise<void> {
   return work.catch((error: unknown) => {
     if (!isRefusal(error, "store_failed", "store_closed", "closed")) throw error;
   });
 }
 
-/** Whoever is pushed back comes again. */
+/** Retries rejected messages. */
 async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

@@ -1,9 +1,9 @@
 /**
- * The visible side of the actions: a file that every run of an action writes a line to when it begins and one when it
- * ends. It is no part of the store, so it tells independently of the journal what was really done. A line that was
- * written outlives the process, and that is all that is lost here: it need not be synced. A kill may cut the line that
- * is being written (the kernel copies page by page), so every life begins a line of its own, and half a line says
- * nothing: the process died before the action could begin, or before it could say that it had ended.
+ * The side effects of actions: a file to which every run of an action writes a line when it starts and when it ends. It
+ * is not part of the store, so it shows independently of the journal what really ran. Written lines survive the process,
+ * and only processes die here, so the file is not synced. A kill may cut the current line (the kernel copies page by
+ * page), so every process starts a new line, and half a line is ignored: the process died before the action started, or
+ * before it recorded its end.
  */
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from "node:fs";
 

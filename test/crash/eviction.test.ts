@@ -1,10 +1,10 @@
-/** Tasks leave memory when they rest and come back when somebody asks: there is never more than one picture of one. */
+/** Idle tasks leave memory and are loaded on demand: a task never has more than one state in memory. */
 import { expect, it } from "vitest";
 import { Mailroom } from "../../src/library/mailroom.js";
 import { defineAgent } from "../../src/swarm/agent.js";
 import { defineSwarm } from "../../src/swarm/define.js";
 
-it("answers messages to many resting tasks at once, though only one of them fits into memory", async () => {
+it("concurrent messages to many idle tasks are answered, even if only one task fits into memory", async () => {
   const swarm = defineSwarm({
     name: "echo",
     agents: [
@@ -20,7 +20,7 @@ it("answers messages to many resting tasks at once, though only one of them fits
   const mailroom = await Mailroom.open({
     swarm,
     data: false,
-    limits: { restingTasks: 1 },
+    limits: { cachedTasks: 1 },
     onProblem: ({ message }) => problems.push(message),
   });
   const ann = mailroom.user("ann");

@@ -1,10 +1,9 @@
-/** A data directory belongs to one process (decisions A1, C3). */
+/** A data directory belongs to one process (decision A1, decision C3). */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Mailroom } from "../../src/library/mailroom.js";
-import { StoreLockedError } from "../../src/store/index.js";
 import { type CompiledChild, compileChild } from "./compile.js";
 import { openEffectLog } from "./effects.js";
 import { Life } from "./process.js";
@@ -22,7 +21,7 @@ afterAll(() => {
   if (folder !== undefined) rmSync(folder, { recursive: true });
 });
 
-it("refuses a second process, says which one is there, and opens as soon as that one is killed", async () => {
+it("a data directory refuses a second process with the id of the first, and opens as soon as that one is killed", async () => {
   const data = join(folder, "data");
   const effects = openEffectLog(join(folder, "effects"));
   const swarm = crashSwarm(effects);
@@ -39,7 +38,7 @@ it("refuses a second process, says which one is there, and opens as soon as that
     holder.begin();
     await holder.hasSaid(1);
     const refusal = await Mailroom.open({ swarm, data }).catch((error: unknown) => error);
-    expect(refusal).toBeInstanceOf(StoreLockedError);
+    expect(refusal).toMatchObject({ code: "store_locked" });
     expect(String(refusal)).toContain(`process ${holder.pid} `);
   } finally {
     holder.kill();

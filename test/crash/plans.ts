@@ -1,5 +1,5 @@
-/** What a user asks of the crash swarm: the body of every message is one of these, as JSON. */
-import { isRecord } from "../../src/mail/record.js";
+/** The requests to the crash swarm: the body of every message is one of these, as JSON. */
+import { isRecord } from "../../src/base/index.js";
 import type { Random } from "./random.js";
 
 export const PLAN_KINDS = [
@@ -7,14 +7,16 @@ export const PLAN_KINDS = [
   "chain",
   /** The desk asks three workers at once, waits for all of them, and completes. */
   "fan",
-  /** The same, but the desk completes at the first answer, while others are still at work. */
+  /** The same, but the desk completes at the first answer, while others are still working. */
   "race",
-  /** The desk runs actions itself: one that may be repeated and one that may not. */
+  /** The desk runs actions itself, together: some may be repeated and some may not. */
   "act",
-  /** The desk waits for a person. */
+  /** The desk waits for a user. */
   "pause",
-  /** Workers wait for a person while others act. */
+  /** Workers wait for a user while others run actions. */
   "approvals",
+  /** The desk's actions wait for approval, while another one runs. */
+  "purchase",
   /** The agent ends the process. */
   "poison",
 ] as const;
@@ -23,16 +25,16 @@ export type PlanKind = (typeof PLAN_KINDS)[number];
 
 export interface Plan {
   readonly kind: PlanKind;
-  /** Makes every message different: saying the same thing three times is a mistake of agents (decisions B9). */
+  /** Makes every message different: three identical messages count as a loop (decision B9). */
   readonly nonce: number;
-  /** Milliseconds that an agent thinks about a turn, and that an action takes. */
+  /** Milliseconds that a turn and an action take. */
   readonly think: number;
   readonly act: number;
 }
 
 export function randomPlan(random: Random): Plan {
   return {
-    kind: random.pick(["chain", "fan", "fan", "race", "act", "act", "pause", "approvals"]),
+    kind: random.pick(["chain", "fan", "fan", "race", "act", "act", "pause", "approvals", "purchase"]),
     nonce: random.whole(1, 1_000_000_000),
     think: random.chance(0.3) ? random.whole(1, 4) : 0,
     act: random.chance(0.7) ? random.whole(1, 15) : 0,
@@ -41,7 +43,7 @@ export function randomPlan(random: Random): Plan {
 
 export function planOf(text: string | undefined): Plan {
   const plan: unknown = JSON.parse(text ?? "null");
-  if (!isPlan(plan)) throw new Error(`this is no plan: ${text}`);
+  if (!isPlan(plan)) throw new Error(`invalid plan: ${text}`);
   return plan;
 }
 

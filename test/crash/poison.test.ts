@@ -1,4 +1,4 @@
-/** Decisions B12: a message that ends the process whenever it is handled is given up; everything else goes on. */
+/** A message that ends the process whenever it is handled is abandoned; everything else continues (decision B12). */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,8 +35,8 @@ async function live(mode: Mode): Promise<Life> {
   return life;
 }
 
-it("gives up a message that kills the process three times, and completes the tasks beside it", async () => {
-  // Posts innocent tasks and the poison together, so that they are under way when it strikes.
+it("a message that kills the process three times is abandoned, and the other tasks complete", async () => {
+  // Posts harmless tasks and the poison together, so that they are running when the process dies.
   const first = await live("poison");
   expect(first.said.filter(({ ack }) => ack === "post").length).toBeGreaterThan(1);
   let deaths = 1;

@@ -1,4 +1,4 @@
-/** One life of the child, seen from outside. */
+/** One run of the child process. */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Durability } from "../../src/store/index.js";
 import { type Acknowledgement, heard } from "./acknowledgements.js";
@@ -12,14 +12,14 @@ export interface ChildOptions {
   readonly seed: number;
   readonly mode: Mode;
   readonly durability: Durability;
-  /** Recoveries without progress after which a message is given up (decisions B12). */
+  /** Recoveries without progress after which a message is abandoned (decision B12). */
   readonly recoveries: number;
-  /** Beside what this process has. */
+  /** In addition to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 export class Life {
-  /** Everything that it said before it ended. Complete once `ended` has resolved. */
+  /** All acknowledgments before it ended. Complete once `ended` has resolved. */
   readonly said: Acknowledgement[] = [];
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   readonly #process: ChildProcess;
@@ -37,7 +37,7 @@ export class Life {
     this.#process.stderr?.on("data", (text: Buffer) => {
       this.#stderr += text.toString();
     });
-    // A child that is killed before it reads takes no offence.
+    // Ignore the error of a child that was killed before it read.
     this.#process.stdin?.on("error", () => {});
     this.ended = new Promise((resolve, reject) => {
       this.#process.on("error", reject);
@@ -60,7 +60,7 @@ export class Life {
     this.#process.stdin?.write("g");
   }
 
-  /** A steady one ends what it has begun, and itself. */
+  /** A steady child finishes its work and exits. */
   finish(): void {
     this.#process.stdin?.end();
   }
@@ -69,17 +69,17 @@ export class Life {
     this.#process.kill("SIGKILL");
   }
 
-  /** Resolves when it has said so much, or is gone. */
+  /** Resolves after this number of acknowledgments, or when it has exited. */
   hasSaid(count: number): Promise<void> {
     return this.#until(() => this.said.length >= count);
   }
 
-  /** Resolves when it has said so many things of a kind, or is gone. */
+  /** Resolves after this number of acknowledgments of a kind, or when it has exited. */
   hasSaidOf(kind: Acknowledgement["ack"], count: number): Promise<void> {
     return this.#until(() => this.said.filter(({ ack }) => ack === kind).length >= count);
   }
 
-  /** Resolves when every turn that it recovered has got somewhere, or it is gone. */
+  /** Resolves when every recovered turn has made progress, or when it has exited. */
   hasCaughtUp(): Promise<void> {
     return this.#until(() => this.caughtUp);
   }
@@ -101,7 +101,7 @@ export class Life {
       rest = lines.pop() ?? "";
       for (const line of lines) {
         const acknowledgement = heard(line);
-        if (acknowledgement === undefined) throw new Error(`the child said what nobody understands: ${line}`);
+        if (acknowledgement === undefined) throw new Error(`unknown line from the child: ${line}`);
         this.said.push(acknowledgement);
       }
       this.#wake();

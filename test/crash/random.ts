@@ -1,8 +1,8 @@
-/** Random numbers that a seed gives again: a failure is worth nothing if it cannot be repeated. */
+/** Random numbers from a seed, so that a failure can be reproduced. */
 export interface Random {
   /** At least 0, less than 1. */
   next(): number;
-  /** A whole number from `low` to `high`, both included. */
+  /** An integer from `low` to `high`, inclusive. */
   whole(low: number, high: number): number;
   chance(probability: number): boolean;
   pick<T>(items: readonly [T, ...T[]]): T;

@@ -1,7 +1,8 @@
 /** Kills the child at random moments and starts it again on the same data, many times; then lets it finish. */
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { DEFAULT_RUNTIME_LIMITS } from "../../src/engine/runtime/index.js";
+import { defaultsOf } from "../../src/base/index.js";
+import { runtimeSettings } from "../../src/engine/settings.js";
 import type { Durability } from "../../src/store/index.js";
 import type { Acknowledgement } from "./acknowledgements.js";
 import { Life, type Mode } from "./process.js";
@@ -10,18 +11,18 @@ import { type Random, randomFrom } from "./random.js";
 export interface RunOptions {
   /** The compiled child. */
   readonly script: string;
-  /** A folder that is empty, or what an earlier run left. */
+  /** An empty folder, or the folder of an earlier run. */
   readonly folder: string;
   readonly seed: number;
   readonly kills: number;
   readonly durability?: Durability;
   /**
-   * Decisions B12: a turn that is cut short three times in a row is given up, for nobody can tell whether it was the
-   * cause. `spare` keeps that guard, and lets every second life last until the turns that it recovered got somewhere;
-   * without it the guard is off and any life may be cut short.
+   * A turn that is interrupted three times in a row is abandoned, because it may be the cause (decision B12). `spare`
+   * keeps that guard, and lets every second process run until its recovered turns made progress. Without it the guard is
+   * off, and any process may be killed early.
    */
   readonly spare?: boolean;
-  /** Milliseconds that the last life may take to finish everything. */
+  /** Milliseconds that the last process may take to finish everything. */
   readonly patience?: number;
   readonly onKill?: (kills: number) => void;
 }
@@ -31,18 +32,18 @@ export interface Run {
   readonly effects: string;
   readonly kills: number;
   readonly acknowledged: readonly Acknowledgement[];
-  /** What went wrong with the processes themselves. */
-  readonly complaints: readonly string[];
+  /** Problems with the processes themselves. */
+  readonly problems: readonly string[];
 }
 
 export async function runAndKill(options: RunOptions): Promise<Run> {
   const { script, folder, seed, kills, patience = 60_000, durability = "fsync", spare = true } = options;
-  const recoveries = spare ? DEFAULT_RUNTIME_LIMITS.recoveries : Number.MAX_SAFE_INTEGER;
+  const recoveries = spare ? defaultsOf(runtimeSettings).recoveries : Number.MAX_SAFE_INTEGER;
   const random = randomFrom(seed);
   const data = join(folder, "data");
   const effects = join(folder, "effects");
   const acknowledged: Acknowledgement[] = [];
-  const complaints: string[] = [];
+  const problems: string[] = [];
   const load = (mode: Mode) =>
     new Life({ script, data, effects, seed: random.whole(0, 2 ** 31), mode, durability, recoveries });
 
@@ -50,14 +51,14 @@ export async function runAndKill(options: RunOptions): Promise<Run> {
   let life = load(kills > 0 ? "live" : "finish");
   for (let killed = 0; killed < kills; killed += 1) {
     life.begin();
-    // The next one loads its program meanwhile, which takes longer than most lives last.
+    // The next process loads meanwhile, because loading takes longer than most processes run.
     const next = load(killed + 1 < kills ? "live" : "finish");
     await untilSomeMoment(life, random);
     if (spare && cutShort) await life.hasCaughtUp();
     life.kill();
     const { code, signal } = await life.ended;
     if (signal !== "SIGKILL") {
-      complaints.push(`life ${killed + 1} ended by itself (${code ?? signal}): ${life.stderr}`);
+      problems.push(`process ${killed + 1} ended by itself (${code ?? signal}): ${life.stderr}`);
     }
     cutShort = !life.caughtUp;
     acknowledged.push(...life.said);
@@ -71,9 +72,9 @@ export async function runAndKill(options: RunOptions): Promise<Run> {
   clearTimeout(tooLong);
   acknowledged.push(...life.said);
   if (code !== 0 || life.said.at(-1)?.ack !== "done") {
-    complaints.push(`the last life did not finish within ${patience} ms (${code}): ${life.stderr}`);
+    problems.push(`the last process did not finish within ${patience} ms (${code}): ${life.stderr}`);
   }
-  return { data, effects, kills, acknowledged, complaints };
+  return { data, effects, kills, acknowledged, problems };
 }
 
 /** While it opens and recovers, a while after it is open, or after a number of acknowledgements. */

@@ -1,9 +1,9 @@
-/** The swarm that is killed over and over. Its agents keep nothing in memory: all they know is in their turn. */
+/** The swarm of the crash test. Its agents keep no state in memory: they use only their turn. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Mail } from "../../src/agents/mail.js";
+import { isRecord } from "../../src/base/index.js";
 import type { Action } from "../../src/engine/agent.js";
 import type { SwarmDefinition } from "../../src/engine/definition.js";
-import { isRecord } from "../../src/mail/record.js";
 import { defineAgent } from "../../src/swarm/agent.js";
 import { defineSwarm } from "../../src/swarm/define.js";
 import type { EffectLog } from "./effects.js";
@@ -14,13 +14,14 @@ export const WORKERS = ["red", "green", "blue"] as const;
 /** Actions that may run again with the same call id after a crash; `charge` may not. */
 export const IDEMPOTENT_ACTIONS: ReadonlySet<string> = new Set(["tally"]);
 
-/** Made by hand: `defineAction` would bring in a validator, which takes longer to load than most lives last. */
+/** Built without `defineAction`, whose validator takes longer to load than most processes run. */
 function effectAction(name: string, effects: EffectLog): Action {
   return {
     name,
     description: `Leaves its trace in a file (${name}).`,
     parameters: { type: "object", properties: { nonce: { type: "number" }, act: { type: "number" } } },
     idempotent: IDEMPOTENT_ACTIONS.has(name),
+    ...(name === "buy" && { approval: true }),
     check: (args) => ({ ok: true, value: args }),
     run: async (args, { callId, attempt }) => {
       const { nonce, act } = jobOf(args);
@@ -38,7 +39,7 @@ function jobOf(args: unknown): { nonce: number; act: number } {
 }
 
 export function crashSwarm(effects: EffectLog): SwarmDefinition {
-  const actions = ["tally", "charge", "approve"].map((name) => effectAction(name, effects));
+  const actions = ["tally", "charge", "approve", "buy"].map((name) => effectAction(name, effects));
   return defineSwarm({
     name: "crash",
     entrypoint: "desk",
@@ -88,12 +89,20 @@ function begin(mail: Mail, plan: Plan): void {
       for (const name of WORKERS) mail.request(name, "a job", JSON.stringify(plan));
       return mail.await("the workers");
     case "act":
+      // They run together.
       mail.act("tally", job);
       mail.act("charge", job);
+      mail.act("charge", { ...job, act: plan.act * 2 });
+      mail.act("tally", job);
       return;
     case "pause":
       mail.act("tally", job);
       mail.act("approve", job);
+      return;
+    case "purchase":
+      mail.act("buy", job);
+      mail.act("tally", job);
+      mail.act("buy", { ...job, act: plan.act * 2 });
       return;
     case "poison":
       process.kill(process.pid, "SIGKILL");
@@ -111,7 +120,7 @@ async function archive(mail: Mail): Promise<void> {
   mail.reply(mail.body);
 }
 
-/** Each of the three does something else with the same job. */
+/** Each of the three workers handles the same job differently. */
 async function worker(mail: Mail): Promise<void> {
   const plan = planOf(mail.body);
   await think(plan);
@@ -123,7 +132,7 @@ async function worker(mail: Mail): Promise<void> {
   else mail.reply(`${plan.nonce}: at once`);
 }
 
-/** Woken because calls have their results, not because somebody wrote. */
+/** Whether the agent was woken by the results of its calls, not by a message. */
 function isAnswered(mail: Mail): boolean {
   return mail.messages.at(-1)?.message.sender.address_type === "system" && mail.result !== undefined;
 }

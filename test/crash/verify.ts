@@ -1,14 +1,15 @@
 /**
- * What must be true of a data directory after any number of kills, judged from its journals, from the traces that the
- * actions left, and from what the child had acknowledged. Returns everything that is not true.
+ * Verifies a data directory after any number of kills, from its journals, the side effects of the actions and the
+ * acknowledgments of the child. Returns all violations.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Entry } from "../../src/engine/entries.js";
-import { evolve, fold } from "../../src/engine/evolve.js";
-import type { JournalRow, Store, TaskRow } from "../../src/engine/ports.js";
+import type { Store, TaskRow } from "../../src/engine/ports.js";
 import { Round } from "../../src/engine/runtime/index.js";
-import { freeze, thaw } from "../../src/engine/snapshot.js";
-import type { TaskState } from "../../src/engine/state.js";
+import type { Entry } from "../../src/engine/task/entries.js";
+import { evolve, fold } from "../../src/engine/task/evolve.js";
+import { freeze, thaw } from "../../src/engine/task/snapshot.js";
+import type { TaskState } from "../../src/engine/task/state.js";
+import type { JournalRow } from "../../src/journal/index.js";
 import { isSnapshotHeader } from "../../src/journal/snapshots.js";
 import type { MAILMessage } from "../../src/mail/message.js";
 import { checkMailMessage } from "../../src/mail/validate.js";
@@ -24,7 +25,7 @@ export interface Verdict {
   readonly actions: number;
   /** How often each kind of entry was written: a run that never paused proves nothing about pauses. */
   readonly kinds: Readonly<Record<string, number>>;
-  /** Actions that ran when the process died; those of which nobody wanted to know the end are not counted. */
+  /** Actions that were running when the process died, except those of ended tasks. */
   readonly unknownOutcomes: number;
   readonly repeatedAttempts: number;
 }
@@ -47,22 +48,22 @@ export async function verify(store: Store, evidence: Evidence): Promise<Verdict>
   const kinds: Record<string, number> = {};
   let messages = 0;
   for (const row of await allTasks(store)) {
-    const complain = (what: string) => violations.push(`task ${row.key}: ${what}`);
+    const report = (what: string) => violations.push(`task ${row.key}: ${what}`);
     const entries = (await store.read(row.key)).flatMap(entriesOf);
     const state = fold(entries);
     if (state === undefined) {
-      complain("has no journal");
+      report("has no journal");
       continue;
     }
     const file = { row, entries, state };
     files.set(row.key, file);
     for (const { t } of entries) kinds[t] = (kinds[t] ?? 0) + 1;
-    messages += checkMessages(file, complain);
-    checkEnd(file, complain);
-    checkDeliveries(file, complain);
-    checkCalls(file, complain);
-    checkRounds(file, complain);
-    if (!(await snapshotAgrees(store, file))) complain("its snapshot and its journal disagree");
+    messages += checkMessages(file, report);
+    checkEnd(file, report);
+    checkDeliveries(file, report);
+    checkCalls(file, report);
+    checkRounds(file, report);
+    if (!(await snapshotAgrees(store, file))) report("its snapshot and its journal disagree");
   }
   const posts = new Map<string, number>();
   for (const said of evidence.acknowledged) if (said.ack === "post") posts.set(said.message, said.number);
@@ -92,7 +93,7 @@ function entriesOf({ data }: JournalRow): Entry[] {
   return JSON.parse(data);
 }
 
-/** A snapshot only saves time: with the entries behind it, it gives what the whole journal gives. */
+/** A snapshot and the entries after it must give the same state as the whole journal. */
 async function snapshotAgrees(store: Store, { row, state }: TaskFile): Promise<boolean> {
   const [stored] = await store.readMany([row.key]);
   if (stored?.snapshot === undefined) return true;
@@ -107,12 +108,12 @@ async function snapshotAgrees(store: Store, { row, state }: TaskFile): Promise<b
   return isDeepStrictEqual(asText(loaded), asText(state));
 }
 
-/** Without what JSON has no word for (a field that is `undefined`). */
+/** Removes values that JSON cannot represent (fields that are `undefined`). */
 function asText(state: TaskState): unknown {
   return [...freeze(state)].map(({ name, data }) => ({ name, data: JSON.parse(data) }));
 }
 
-type Complain = (what: string) => void;
+type Report = (what: string) => void;
 
 async function allTasks(store: Store): Promise<TaskRow[]> {
   const rows: TaskRow[] = [];
@@ -124,40 +125,40 @@ async function allTasks(store: Store): Promise<TaskRow[]> {
   }
 }
 
-/** Law 8: what we write is valid MAIL. */
-function checkMessages({ entries }: TaskFile, complain: Complain): number {
+/** Written messages are valid MAIL (law 9). */
+function checkMessages({ entries }: TaskFile, report: Report): number {
   let seen = 0;
   for (const [index, entry] of entries.entries()) {
     if (!("message" in entry) || typeof entry.message === "string") continue;
     seen += 1;
     const checked = checkMailMessage(entry.message);
-    if (!checked.ok) complain(`the message at ${index + 1} is not valid: ${JSON.stringify(checked.errors)}`);
+    if (!checked.ok) report(`the message at ${index + 1} is not valid: ${JSON.stringify(checked.errors)}`);
   }
   return seen;
 }
 
-/** Nothing is stuck, and nothing failed: no agent of this swarm ever gives a reason to. */
-function checkEnd({ row, entries, state }: TaskFile, complain: Complain): void {
-  if (row.status !== state.status) complain(`its row says ${row.status}, its journal ${state.status}`);
+/** No task is stuck and none failed, because no agent of this swarm causes a failure. */
+function checkEnd({ row, entries, state }: TaskFile, report: Report): void {
+  if (row.status !== state.status) report(`its row says ${row.status}, its journal ${state.status}`);
   if (state.status !== "completed" && state.status !== "cancelled") {
-    complain(`is ${state.status} at the end: ${JSON.stringify(state.error ?? entries.slice(-3))}`);
+    report(`is ${state.status} at the end: ${JSON.stringify(state.error ?? entries.slice(-3))}`);
   }
   for (const [index, entry] of entries.entries()) {
     if (entry.t === "failed" || entry.t === "turn_failed" || entry.t === "idle") {
-      complain(`at ${index + 1}: ${JSON.stringify(entry)}`);
+      report(`at ${index + 1}: ${JSON.stringify(entry)}`);
     }
   }
   for (const [name, agent] of state.agents) {
-    if (agent.turn !== undefined) complain(`agent '${name}' is still in the middle of a turn`);
-    if (agent.open.length > 0) complain(`agent '${name}' still waits for a person`);
+    if (agent.turn !== undefined) report(`agent '${name}' still has an unfinished turn`);
+    if (agent.open.length > 0) report(`agent '${name}' still waits for a user`);
   }
 }
 
 /**
- * Every message is taken by each of its recipients once, or was thrown away by a cancellation, or is put aside until
- * the ended task goes on. A person's message is never put aside (decisions B6).
+ * Every message was taken once by each of its recipients, was dropped by a cancellation, or is set aside until the ended
+ * task is resumed. A user's message is never set aside (decision B6).
  */
-function checkDeliveries({ entries, state }: TaskFile, complain: Complain): void {
+function checkDeliveries({ entries, state }: TaskFile, report: Report): void {
   const taken = new Map<string, number>();
   let lastCancellation = 0;
   for (const [index, entry] of entries.entries()) {
@@ -173,30 +174,34 @@ function checkDeliveries({ entries, state }: TaskFile, complain: Complain): void
     const number = index + 1;
     for (const agent of entry.to) {
       const times = taken.get(`${number} ${agent}`) ?? 0;
-      if (times > 1) complain(`'${agent}' took message ${number} ${times} times`);
+      if (times > 1) report(`'${agent}' took message ${number} ${times} times`);
       if (times > 0 || lastCancellation > number) continue;
       const waits = state.agents.get(agent)?.mailbox.some((mail) => mail.number === number) === true;
-      if (!waits) complain(`message ${number} never reached '${agent}'`);
-      else if (isPersons(entry.message)) complain(`a person's message ${number} still waits for '${agent}'`);
+      if (!waits) report(`message ${number} never reached '${agent}'`);
+      else if (isPersons(entry.message)) report(`a user's message ${number} still waits for '${agent}'`);
     }
   }
 }
 
-/** Decisions B4: every tool call has exactly one result. Law 3: what has finished is never started again. */
-function checkCalls({ entries }: TaskFile, complain: Complain): void {
+/** Every tool call has exactly one result (decision B4), and a finished action never starts again (law 4). */
+function checkCalls({ entries }: TaskFile, report: Report): void {
   const results = new Map<string, number>();
   const finished = new Set<string>();
   const attempts = new Map<string, number>();
+  const approved = new Set<string>();
   for (const entry of entries) {
+    if (entry.t === "approval_answered" && entry.decision === "approved") approved.add(entry.call);
     if (entry.t === "action_started") {
-      if (finished.has(entry.call)) complain(`call ${entry.call} was started again after it had finished`);
+      if (finished.has(entry.call)) report(`call ${entry.call} was started again after it had finished`);
       const expected = (attempts.get(entry.call) ?? 0) + 1;
-      if (entry.attempt !== expected)
-        complain(`call ${entry.call}: attempt ${entry.attempt}, not ${expected}`);
+      if (entry.attempt !== expected) report(`call ${entry.call}: attempt ${entry.attempt}, not ${expected}`);
       if (entry.attempt > 1 && !IDEMPOTENT_ACTIONS.has(entry.name)) {
-        complain(`call ${entry.call} of '${entry.name}' was repeated, which may not be`);
+        report(`call ${entry.call} of '${entry.name}' was repeated, although it is not idempotent`);
       }
       attempts.set(entry.call, entry.attempt);
+      if (entry.name === "buy" && !approved.has(entry.call)) {
+        report(`call ${entry.call} of 'buy' started without approval`);
+      }
     }
     if (entry.t === "action_finished") finished.add(entry.call);
     const settled = callSettledBy(entry);
@@ -206,7 +211,7 @@ function checkCalls({ entries }: TaskFile, complain: Complain): void {
     if (entry.t !== "turn") continue;
     for (const { id, name } of entry.calls) {
       const times = results.get(id) ?? 0;
-      if (times !== 1) complain(`call ${id} of '${name}' by '${entry.agent}' has ${times} results`);
+      if (times !== 1) report(`call ${id} of '${name}' by '${entry.agent}' has ${times} results`);
     }
   }
 }
@@ -224,8 +229,8 @@ function callSettledBy(entry: Entry): string | undefined {
   }
 }
 
-/** A round ends once: whatever ends a task finds it running or paused. */
-function checkRounds({ entries }: TaskFile, complain: Complain): void {
+/** A round ends once: only a running or paused task can end. */
+function checkRounds({ entries }: TaskFile, report: Report): void {
   let status = "";
   for (const [index, entry] of entries.entries()) {
     switch (entry.t) {
@@ -234,16 +239,16 @@ function checkRounds({ entries }: TaskFile, complain: Complain): void {
         status = "running";
         break;
       case "paused":
-        if (status !== "running" && status !== "paused") complain(`paused at ${index + 1}, but ${status}`);
+        if (status !== "running" && status !== "paused") report(`paused at ${index + 1}, but ${status}`);
         status = "paused";
         break;
       case "completed":
       case "failed":
-        if (status !== "running") complain(`${entry.t} at ${index + 1}, but ${status} already`);
+        if (status !== "running") report(`${entry.t} at ${index + 1}, but ${status} already`);
         status = entry.t;
         break;
       case "cancelled":
-        if (status !== "running" && status !== "paused") complain(`cancelled at ${index + 1}, but ${status}`);
+        if (status !== "running" && status !== "paused") report(`cancelled at ${index + 1}, but ${status}`);
         status = "cancelled";
         break;
       default:
@@ -266,7 +271,7 @@ function checkAcknowledgement(
     const journaled = outcomeIn(file, posts.get(said.message));
     const told = `${said.status} with ${said.ending}`;
     if (told === journaled) return undefined;
-    return `told ${told}, but the journal says ${journaled}: ${JSON.stringify(said)}`;
+    return `the caller received ${told}, but the journal has ${journaled}: ${JSON.stringify(said)}`;
   }
   return holds(said, file) ? undefined : `acknowledged, but not in the journal: ${JSON.stringify(said)}`;
 }
@@ -277,7 +282,7 @@ function isNoClaim(said: Acknowledgement): said is NoClaim {
   return ["ready", "caught up", "turned away", "failed", "done"].includes(said.ack);
 }
 
-/** What became of a message, by the rule that also answers whoever asks after a restart. */
+/** The outcome of a message, by the rule that is also used after a restart. */
 function outcomeIn({ entries }: TaskFile, number: number | undefined): string {
   if (number === undefined) return "nothing, because the message was never acknowledged";
   const round = new Round({ number });
@@ -303,12 +308,17 @@ function holds(
         after.some((entry) => entry.t === "result" && entry.call === id && entry.breakpoint === true),
       );
     }
+    case "decided": {
+      const entry = entries[said.number - 1];
+      const decision = said.decision === "approve" ? "approved" : "rejected";
+      return entry?.t === "approval_answered" && entry.call === said.call && entry.decision === decision;
+    }
     case "cancelled":
       return entries.some((entry) => entry.t === "cancelled");
   }
 }
 
-/** The traces of the actions against the journals: every run was journaled first, and none is one too many. */
+/** Compares side effects with the journals: every run was journaled first, and no run is surplus. */
 function checkEffects(entries: readonly Entry[], effects: readonly Effect[]): string[] {
   const violations: string[] = [];
   const started = new Set<string>();
@@ -329,7 +339,7 @@ function checkEffects(entries: readonly Entry[], effects: readonly Effect[]): st
   }
   for (const entry of entries) {
     if (entry.t === "action_finished" && entry.ok && !ended.has(entry.call)) {
-      violations.push(`call ${entry.call} of '${entry.name}' is journaled as done, but it left no trace`);
+      violations.push(`call ${entry.call} of '${entry.name}' is journaled as done, but has no side effect`);
     }
   }
   return violations;

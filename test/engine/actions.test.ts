@@ -1,39 +1,39 @@
 import { createServer } from "node:http";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { httpActions } from "../../src/actions/index.js";
-import type { ActionContext, AgentAnswer, Turn } from "../../src/engine/agent.js";
+import type { ActionContext, Turn, TurnResult } from "../../src/engine/agent.js";
+import { VirtualClock } from "../../src/testing/virtual-clock.js";
 import { act, ask, complete, respond, wait, withId } from "../kit/answers.js";
+import { FakeAgents } from "../kit/fake-agents.js";
 import { FaultyDisk, openStoreOn } from "../kit/faulty-driver.js";
-import { Puppets } from "../kit/puppets.js";
 import { folder, leftByKill, openRoom, storedEntries, unknownResults } from "../kit/rooms.js";
 import { type ActionOptions, action, agent, swarm } from "../kit/swarms.js";
-import { VirtualClock } from "../kit/virtual-clock.js";
 import { gate, loopTurns, until } from "../kit/waiting.js";
 
-/** A boss who may call `pay`, and what became of the payments. */
+/** A boss that may call `pay`, and the recorded payments. */
 function payingOffice(run: (args: unknown, context: ActionContext) => unknown, options: ActionOptions = {}) {
-  const puppets = new Puppets();
+  const fakeAgents = new FakeAgents();
   const pay = action("pay", run, options);
   const boss = agent("boss", {
     supervisor: true,
     entrypoint: true,
     actions: ["pay"],
-    run: puppets.mind("boss"),
+    run: fakeAgents.mind("boss"),
   });
-  return { puppets, definition: swarm([boss], { actions: [pay] }) };
+  return { fakeAgents, definition: swarm([boss], { actions: [pay] }) };
 }
 
 describe("an action's idempotency key", () => {
-  it("[ENGINE-A-2] is its own in every task, turn and call, however the agent numbers its calls", async () => {
+  it("[ENGINE-A-2] an idempotency key is unique per task, turn and call, even if the agent repeats call ids", async () => {
     const keys: string[] = [];
-    const { puppets, definition } = payingOffice((_, { idempotencyKey }) => keys.push(idempotencyKey));
+    const { fakeAgents, definition } = payingOffice((_, { idempotencyKey }) => keys.push(idempotencyKey));
     const { room } = await openRoom({ swarm: definition });
     for (const user of ["ann", "bob"]) {
       const posted = await room.user(user).post("go", { taskId: "t" });
       for (let turn = 0; turn < 2; turn++) {
-        (await puppets.next("boss")).answer(withId("1", act("pay")), withId("2", act("pay")));
+        (await fakeAgents.next("boss")).answer(withId("1", act("pay")), withId("2", act("pay")));
       }
-      (await puppets.next("boss")).answer(withId("1", complete("paid")));
+      (await fakeAgents.next("boss")).answer(withId("1", complete("paid")));
       await posted.outcome;
     }
     expect(keys).toHaveLength(8);
@@ -41,7 +41,7 @@ describe("an action's idempotency key", () => {
     expect(new Set(keys).size).toBe(8);
   });
 
-  it("[ENGINE-A-2] is the same when the action is run again by the next process", async () => {
+  it("[ENGINE-A-2] the idempotency key stays the same when the next process runs the action again", async () => {
     const runs: string[] = [];
     const never = () =>
       payingOffice(
@@ -55,7 +55,7 @@ describe("an action's idempotency key", () => {
     const first = never();
     const { room } = await openRoom({ swarm: first.definition, data });
     await room.user("ann").post("go", { taskId: "t" });
-    (await first.puppets.next("boss")).answer(withId("1", act("pay")));
+    (await first.fakeAgents.next("boss")).answer(withId("1", act("pay")));
     await until(() => runs.length === 1);
     await openRoom({ swarm: never().definition, data: leftByKill(data) });
     await until(() => runs.length === 2);
@@ -65,7 +65,7 @@ describe("an action's idempotency key", () => {
     expect(runs).toEqual([`1 ${key}`, `2 ${key}`]);
   });
 
-  it("[ENGINE-A-2] is what http_post sends, so that a server books the orders of two users", async () => {
+  it("[ENGINE-A-2] http_post sends the idempotency key, so that a server accepts the orders of two users", async () => {
     const booked = new Map<string, string>();
     const server = createServer((request, response) => {
       let body = "";
@@ -85,7 +85,7 @@ describe("an action's idempotency key", () => {
     const port = typeof address === "object" ? address?.port : undefined;
     const url = `http://127.0.0.1:${port}/orders`;
     const post = httpActions({ allow: ["loopback"] }).http_post;
-    const run = ({ results, messages }: Turn): AgentAnswer => {
+    const run = ({ results, messages }: Turn): TurnResult => {
       const answer = results.at(-1)?.content.split("\n").at(-1);
       const call =
         answer === undefined
@@ -100,18 +100,22 @@ describe("an action's idempotency key", () => {
   });
 });
 
-describe("a task whose time is up", () => {
-  it("[ENGINE-A-8] starts none of the calls that its turn still had", async () => {
+describe("a task that exceeded its time limit", () => {
+  it("[ENGINE-A-8] a task that exceeded its time limit starts no further calls of its turn", async () => {
     const clock = new VirtualClock();
     const begun: unknown[] = [];
     const running = gate();
-    const { puppets, definition } = payingOffice(async (args) => {
+    const { fakeAgents, definition } = payingOffice(async (args) => {
       begun.push(args);
       await running.passed;
     });
-    const { room } = await openRoom({ swarm: definition, clock, limits: { taskTime: 1_000 } });
+    const { room } = await openRoom({
+      swarm: definition,
+      clock,
+      limits: { taskTimeout: 1_000, actionsPerTask: 1 },
+    });
     const posted = await room.user("ann").post("go", { taskId: "t" });
-    (await puppets.next("boss")).answer(act("pay", { n: 1 }), act("pay", { n: 2 }), act("pay", { n: 3 }));
+    (await fakeAgents.next("boss")).answer(act("pay", { n: 1 }), act("pay", { n: 2 }), act("pay", { n: 3 }));
     await until(() => begun.length === 1);
     clock.advance(1_000);
     expect(await posted.outcome).toMatchObject({ status: "failed", error: { code: "task_timeout" } });
@@ -125,16 +129,16 @@ describe("a task whose time is up", () => {
 });
 
 describe("an action that was decided before its task was cancelled", () => {
-  it("[ENGINE-B-9] does not begin after it, and its call is answered", async () => {
+  it("[ENGINE-B-9] an action that was decided before its task was cancelled does not start, and its call is answered", async () => {
     const disk = new FaultyDisk();
     const store = await openStoreOn(disk);
     let payments = 0;
-    const { puppets, definition } = payingOffice(() => {
+    const { fakeAgents, definition } = payingOffice(() => {
       payments++;
     });
     const { room } = await openRoom({ swarm: definition, store });
     const posted = await room.user("ann").post("go", { taskId: "t" });
-    const turn = await puppets.next("boss");
+    const turn = await fakeAgents.next("boss");
     await loopTurns(4);
     disk.hold();
     turn.answer(act("pay"));
@@ -152,13 +156,13 @@ describe("an action that was decided before its task was cancelled", () => {
     ).toMatchObject({ ok: false, content: expect.stringContaining("not started") });
   });
 
-  it("[ENGINE-B-9] does not begin either when the task goes on with another message at once", async () => {
+  it("[ENGINE-B-9] a cancelled action does not start when another message resumes the task immediately", async () => {
     const disk = new FaultyDisk();
     const store = await openStoreOn(disk);
     const payments: unknown[] = [];
     const thinking = gate();
     let asked = 0;
-    const run = async ({ messages, results }: Turn): Promise<AgentAnswer> => {
+    const run = async ({ messages, results }: Turn): Promise<TurnResult> => {
       asked++;
       await thinking.passed;
       const [{ message }] = messages;
@@ -190,10 +194,10 @@ describe("an action that was decided before its task was cancelled", () => {
   });
 });
 
-describe("what is no JSON", () => {
-  /** A boss with two workers: one pays, the other answers with something that cannot be written. */
+describe("values that are not JSON", () => {
+  /** A boss with two workers: one pays, the other answers with a value that cannot be stored. */
   function threeDesks(bad: () => unknown) {
-    const puppets = new Puppets();
+    const fakeAgents = new FakeAgents();
     const paying = gate();
     let payments = 0;
     const pay = action("pay", async () => {
@@ -207,9 +211,9 @@ describe("what is no JSON", () => {
           targets: ["worker", "odd"],
           supervisor: true,
           entrypoint: true,
-          run: puppets.mind("boss"),
+          run: fakeAgents.mind("boss"),
         }),
-        agent("worker", { targets: ["boss"], actions: ["pay"], run: puppets.mind("worker") }),
+        agent("worker", { targets: ["boss"], actions: ["pay"], run: fakeAgents.mind("worker") }),
         agent("odd", {
           targets: ["boss"],
           run: () => {
@@ -220,7 +224,7 @@ describe("what is no JSON", () => {
       ],
       { actions: [pay] },
     );
-    return { puppets, paying, definition, payments: () => payments };
+    return { fakeAgents, paying, definition, payments: () => payments };
   }
 
   const circle: Record<string, unknown> = {};
@@ -230,22 +234,22 @@ describe("what is no JSON", () => {
     ["a BigInt", 10n],
     ["a circle", circle],
   ] as const) {
-    it(`[ENGINE-A-7, ENGINE-D-6] (${name}) fails the turn that answers with it, and neither the turns nor the actions beside it`, async () => {
-      const { puppets, paying, definition, payments } = threeDesks(() => value);
+    it(`[ENGINE-A-7, ENGINE-D-6] (${name}) an answer that is not JSON fails its turn, but no other turn or action`, async () => {
+      const { fakeAgents, paying, definition, payments } = threeDesks(() => value);
       const { room } = await openRoom({ swarm: definition });
       const posted = await room.user("ann").post("go", { taskId: "t" });
-      (await puppets.next("boss")).answer(ask("worker", "pay"), wait());
-      (await puppets.next("worker")).answer(act("pay"));
+      (await fakeAgents.next("boss")).answer(ask("worker", "pay"), wait());
+      (await fakeAgents.next("worker")).answer(act("pay"));
       const second = await room.user("ann").post("and count", { taskId: "t" });
-      (await puppets.next("boss")).answer(ask("odd", "count"), wait());
-      const told = await puppets.next("boss");
+      (await fakeAgents.next("boss")).answer(ask("odd", "count"), wait());
+      const told = await fakeAgents.next("boss");
       expect(told.turn.messages[0].message.sender).toMatchObject({ address_type: "system" });
       paying.open();
       told.answer(wait());
-      const worker = await puppets.next("worker");
+      const worker = await fakeAgents.next("worker");
       expect(worker.turn.results).toMatchObject([{ ok: true, content: "receipt 42" }]);
       worker.answer(respond("boss", "receipt 42"));
-      (await puppets.next("boss")).answer(complete("receipt 42"));
+      (await fakeAgents.next("boss")).answer(complete("receipt 42"));
       expect((await posted.outcome).message.message.body).toBe("receipt 42");
       expect((await second.outcome).status).toBe("completed");
       const entries = await storedEntries(room.store, posted.key);
@@ -253,17 +257,17 @@ describe("what is no JSON", () => {
       expect(entries.filter(({ t }) => t === "turn_failed")).toHaveLength(1);
       expect(JSON.stringify(entries)).not.toContain("the process ended");
       expect(payments()).toBe(1);
-      expect(puppets.began).toEqual(["boss", "worker", "boss", "boss", "worker", "boss"]);
+      expect(fakeAgents.began).toEqual(["boss", "worker", "boss", "boss", "worker", "boss"]);
     });
   }
 
-  it("[ENGINE-A-7] is refused when it is posted, and the task goes on as if nothing had been said", async () => {
-    const { puppets, paying, definition, payments } = threeDesks(() => 1);
+  it("[ENGINE-A-7] a posted value that is not JSON is refused, and the task continues unchanged", async () => {
+    const { fakeAgents, paying, definition, payments } = threeDesks(() => 1);
     const { room } = await openRoom({ swarm: definition });
     const ann = room.user("ann");
     const posted = await ann.post("go", { taskId: "t" });
-    (await puppets.next("boss")).answer(ask("worker", "pay"), wait());
-    (await puppets.next("worker")).answer(act("pay"));
+    (await fakeAgents.next("boss")).answer(ask("worker", "pay"), wait());
+    (await fakeAgents.next("worker")).answer(act("pay"));
     await loopTurns(10);
     const before = await storedEntries(room.store, posted.key);
     await expect(ann.post("more", { taskId: "t", routingInfo: { count: 10n } })).rejects.toMatchObject({
@@ -271,10 +275,10 @@ describe("what is no JSON", () => {
     });
     expect(await storedEntries(room.store, posted.key)).toEqual(before);
     paying.open();
-    (await puppets.next("worker")).answer(respond("boss", "paid"));
-    (await puppets.next("boss")).answer(complete("paid"));
+    (await fakeAgents.next("worker")).answer(respond("boss", "paid"));
+    (await fakeAgents.next("boss")).answer(complete("paid"));
     expect((await posted.outcome).status).toBe("completed");
     expect(payments()).toBe(1);
-    expect(puppets.began).toEqual(["boss", "worker", "worker", "boss"]);
+    expect(fakeAgents.began).toEqual(["boss", "worker", "worker", "boss"]);
   });
 });

@@ -1,21 +1,22 @@
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, it } from "vitest";
+import { createLocalBus } from "../../src/bus/index.js";
 import type { Carrier } from "../../src/engine/carrier.js";
 import type { SwarmDefinition } from "../../src/engine/definition.js";
 import type { Store } from "../../src/engine/ports.js";
 import type { PostedTask } from "../../src/library/instance.js";
-import { createLocalBus, openSqliteStore } from "../../src/store/index.js";
+import { openSqliteStore } from "../../src/store/index.js";
+import { VirtualClock } from "../../src/testing/virtual-clock.js";
 import { complete } from "../kit/answers.js";
+import { FakeAgents } from "../kit/fake-agents.js";
 import { type Fate, FaultyDisk, openSmallStore, openStoreOn } from "../kit/faulty-driver.js";
-import { Puppets } from "../kit/puppets.js";
 import { countingReads } from "../kit/replacing.js";
 import { folder, openRoom, storedEntries, unknownResults } from "../kit/rooms.js";
 import { action, agent, swarm } from "../kit/swarms.js";
-import { VirtualClock } from "../kit/virtual-clock.js";
 import { type Gate, gate, loopTurns, until } from "../kit/waiting.js";
 
-/** Everybody who writes has something paid; the payments end when the test says so. */
+/** Every message causes a payment; the payments end when the test releases them. */
 function payDesk(idempotent = false) {
   const paying = gate();
   let begun = 0;
@@ -48,8 +49,8 @@ function payDesk(idempotent = false) {
 }
 
 /**
- * Sixteen payments are under way when the trouble begins; they end in the middle of it, and it passes.
- * Everybody must be told of their receipt as if nothing had happened.
+ * Sixteen payments are running when the writes begin to fail. They end during the outage, which then passes. Every user
+ * must still receive the receipt.
  */
 async function payThrough(
   store: Store,
@@ -81,13 +82,13 @@ describe("a write that fails for a while", () => {
   for (const fate of ["transient", "not written, not told", "written, not told"] satisfies Fate[]) {
     for (const idempotent of [false, true]) {
       const kind = idempotent ? "may be repeated" : "may not be repeated";
-      it(`[ENGINE-A-3, ENGINE-D-6] (${fate}) costs no result of an action that ${kind}, and turns nobody away`, async () => {
+      it(`[ENGINE-A-3, ENGINE-D-6] (${fate}) a temporary write failure loses no result of an action that ${kind}, and rejects no message`, async () => {
         const disk = new FaultyDisk();
         const store = await openStoreOn(disk);
         let writes = 0;
         await payThrough(store, payDesk(idempotent), {
           begin: () => {
-            // The next five, and then it works again.
+            // The next five writes fail, then writes succeed again.
             disk.fate = () => (++writes <= 5 ? fate : undefined);
           },
           lasts: () => until(() => writes > 0),
@@ -98,7 +99,7 @@ describe("a write that fails for a while", () => {
     }
   }
 
-  it("[ENGINE-A-3] (another connection holds the lock) costs no result, and turns nobody away", async () => {
+  it("[ENGINE-A-3] (another connection holds the lock) a temporary write failure loses no result, and rejects no message", async () => {
     const directory = folder();
     const store = await openSqliteStore({ directory });
     const other = new Database(join(directory, "mailroom.db"));
@@ -107,7 +108,7 @@ describe("a write that fails for a while", () => {
       begin: () => other.exec("BEGIN IMMEDIATE"),
       lasts: async () => {
         await until(() => desk.paid() === 16);
-        // Longer than a driver would wait by itself, so that the write does fail.
+        // Longer than the driver waits, so that the write fails.
         await new Promise((resolve) => setTimeout(resolve, 1_500));
       },
       end: () => other.exec("ROLLBACK"),
@@ -116,15 +117,15 @@ describe("a write that fails for a while", () => {
     await store.close();
   });
 
-  it("[ENGINE-A-3] refuses neither a result nor a message that it was handed before: both are acknowledged when it has passed", async () => {
+  it("[ENGINE-A-3] a result and a message from before a write failure are both acknowledged after it", async () => {
     const disk = new FaultyDisk();
     const store = await openStoreOn(disk);
-    const puppets = new Puppets();
-    const boss = agent("boss", { supervisor: true, entrypoint: true, run: puppets.mind("boss") });
+    const fakeAgents = new FakeAgents();
+    const boss = agent("boss", { supervisor: true, entrypoint: true, run: fakeAgents.mind("boss") });
     const { room } = await openRoom({ swarm: swarm([boss]), store });
     const ann = room.user("ann");
     const first = await ann.post("one", { taskId: "t" });
-    const turn = await puppets.next("boss");
+    const turn = await fakeAgents.next("boss");
     await loopTurns(4);
     let failures = 0;
     disk.fate = () => (failures++ < 3 ? "transient" : undefined);
@@ -132,14 +133,14 @@ describe("a write that fails for a while", () => {
     turn.answer(complete("1"));
     expect((await first.outcome).message.message.body).toBe("1");
     const { outcome } = await second;
-    (await puppets.next("boss")).answer(complete("2"));
+    (await fakeAgents.next("boss")).answer(complete("2"));
     expect((await outcome).message.message.body).toBe("2");
-    expect(puppets.began).toEqual(["boss", "boss"]);
+    expect(fakeAgents.began).toEqual(["boss", "boss"]);
   });
 });
 
 describe("a message that the store refuses for good", () => {
-  it("[ENGINE-A-3, ENGINE-D-6] costs neither the turn nor the action that is under way in its task", async () => {
+  it("[ENGINE-A-3, ENGINE-D-6] a message that the store refuses does not affect the running turn and action of its task", async () => {
     const desk = payDesk();
     const { room } = await openRoom({ swarm: desk.definition });
     const ann = room.user("ann");
@@ -148,7 +149,7 @@ describe("a message that the store refuses for good", () => {
     await until(() => desk.begun() === 2);
     const taken = await room.store.tasks.byKey(other.key);
     if (taken === undefined) throw new Error("there is no such task");
-    // A second task under an id that is taken.
+    // A second task with an id that is in use.
     const rows = [{ kind: "task.put", row: { ...taken, key: posted.key.replace(/.$/, "x") } }];
     await expect(room.runtime.post(ann.id, { body: "never", taskId: "t", rows })).rejects.toThrow();
     desk.paying.open();
@@ -163,7 +164,7 @@ describe("a message that the store refuses for good", () => {
 });
 
 describe("a swarm that is replaced", () => {
-  it("[ENGINE-A-4] reaches more running tasks than the store's queue has places, and disturbs none", async () => {
+  it("[ENGINE-A-4] a new definition reaches more running tasks than the write queue can hold, and disturbs none", async () => {
     const desk = payDesk();
     const store = await openSmallStore(32);
     const { room, problems } = await openRoom({ swarm: desk.definition, store });
@@ -190,8 +191,8 @@ describe("a swarm that is replaced", () => {
   });
 });
 
-describe("more messages than there is room for", () => {
-  it("[ENGINE-B-5] are pushed back, and cost those at work neither a turn nor an answer", async () => {
+describe("more messages than the write queue can hold", () => {
+  it("[ENGINE-B-5] excess messages are rejected, and running tasks lose neither a turn nor an answer", async () => {
     const thinking = new Map<string, Gate>();
     let turns = 0;
     const worker = agent("worker", {
@@ -213,7 +214,7 @@ describe("more messages than there is room for", () => {
     for (let user = 0; user < 40; user++) posted.push(await room.user(`u${user}`).post("work"));
     await until(() => thinking.size === 40);
     await loopTurns(4);
-    // All at once: first the flood, and then everybody's answer.
+    // All at once: first the excess messages, then all answers.
     const flood = Array.from({ length: 400 }, (_, index) =>
       room
         .user(`f${index}`)
@@ -239,18 +240,18 @@ describe("more messages than there is room for", () => {
 });
 
 describe("a store that has failed for good", () => {
-  it("[ENGINE-C-4] is reported once, and nothing is written or read any more", async () => {
+  it("[ENGINE-C-4] a permanent store failure is reported once, and nothing is written or read afterwards", async () => {
     const disk = new FaultyDisk();
     const store = await openStoreOn(disk);
     const { store: watched, reads } = countingReads(store);
     const clock = new VirtualClock();
-    const puppets = new Puppets();
-    const boss = agent("boss", { supervisor: true, entrypoint: true, run: puppets.mind("boss") });
+    const fakeAgents = new FakeAgents();
+    const boss = agent("boss", { supervisor: true, entrypoint: true, run: fakeAgents.mind("boss") });
     const { room, problems } = await openRoom({ swarm: swarm([boss]), store: watched, clock });
     const posted = [];
     for (let user = 0; user < 50; user++) posted.push(await room.user(`u${user}`).post("go"));
     const turns = [];
-    for (const _ of posted) turns.push(await puppets.next("boss"));
+    for (const _ of posted) turns.push(await fakeAgents.next("boss"));
     await loopTurns(4);
     disk.fate = () => "final";
     for (const turn of turns) turn.answer(complete("done"));
@@ -267,14 +268,14 @@ describe("a store that has failed for good", () => {
     await expect(room.user("ann").post("more")).rejects.toMatchObject({
       code: expect.stringMatching(/^(store_failed|closed)$/),
     });
-    expect(puppets.began).toHaveLength(50);
+    expect(fakeAgents.began).toHaveLength(50);
   });
 });
 
-describe("something that fails on what is durable", () => {
-  it("[ENGINE-C-1] is reported with its task, and the person is answered all the same", async () => {
-    const puppets = new Puppets();
-    const boss = agent("boss", { supervisor: true, entrypoint: true, run: puppets.mind("boss") });
+describe("a reactor that throws", () => {
+  it("[ENGINE-C-1] a failure after a commit is reported with its task, and the user still gets the answer", async () => {
+    const fakeAgents = new FakeAgents();
+    const boss = agent("boss", { supervisor: true, entrypoint: true, run: fakeAgents.mind("boss") });
     const inner = createLocalBus();
     let broken = false;
     const bus = {
@@ -286,7 +287,7 @@ describe("something that fails on what is durable", () => {
     };
     const { room, problems } = await openRoom({ swarm: swarm([boss]), bus });
     const posted = await room.user("ann").post("go", { taskId: "t" });
-    const turn = await puppets.next("boss");
+    const turn = await fakeAgents.next("boss");
     await loopTurns(4);
     broken = true;
     turn.answer(complete("done"));
@@ -295,13 +296,13 @@ describe("something that fails on what is durable", () => {
     expect(problems.every(({ task }) => task === posted.key)).toBe(true);
     broken = false;
     const again = await room.user("ann").post("again", { taskId: "t" });
-    (await puppets.next("boss")).answer(complete("once more"));
+    (await fakeAgents.next("boss")).answer(complete("once more"));
     expect((await again.outcome).message.message.body).toBe("once more");
   });
 });
 
 describe("a carrier", () => {
-  it("[ENGINE-C-1] that throws when it is handed mail is reported, and the person is answered all the same", async () => {
+  it("[ENGINE-C-1] a carrier that throws when it receives mail is reported, and the user still gets the answer", async () => {
     const boss = agent("boss", {
       targets: ["them@there"],
       interswarm: true,
@@ -334,9 +335,9 @@ describe("a carrier", () => {
 });
 
 describe("a listener for problems", () => {
-  it("[ENGINE-C-9] that throws keeps nobody from their answer", async () => {
-    const puppets = new Puppets();
-    const boss = agent("boss", { supervisor: true, entrypoint: true, run: puppets.mind("boss") });
+  it("[ENGINE-C-9] a throwing problem listener does not prevent an answer", async () => {
+    const fakeAgents = new FakeAgents();
+    const boss = agent("boss", { supervisor: true, entrypoint: true, run: fakeAgents.mind("boss") });
     const inner = createLocalBus();
     const bus = {
       ...inner,
@@ -354,14 +355,14 @@ describe("a listener for problems", () => {
       },
     });
     const posted = await room.user("ann").post("go", { taskId: "t" });
-    (await puppets.next("boss")).answer(complete("done"));
+    (await fakeAgents.next("boss")).answer(complete("done"));
     expect((await posted.outcome).message.message.body).toBe("done");
     expect(told).toBeGreaterThan(0);
   });
 
-  it("[ENGINE-C-9] that throws keeps no task from going on after the store has refused a message of it", async () => {
-    const puppets = new Puppets();
-    const boss = agent("boss", { supervisor: true, entrypoint: true, run: puppets.mind("boss") });
+  it("[ENGINE-C-9] a throwing problem listener does not stop a task whose message the store refused", async () => {
+    const fakeAgents = new FakeAgents();
+    const boss = agent("boss", { supervisor: true, entrypoint: true, run: fakeAgents.mind("boss") });
     const disk = new FaultyDisk();
     const store = await openStoreOn(disk);
     const { room } = await openRoom({
@@ -373,15 +374,15 @@ describe("a listener for problems", () => {
     });
     const ann = room.user("ann");
     const posted = await ann.post("go", { taskId: "t" });
-    const turn = await puppets.next("boss");
+    const turn = await fakeAgents.next("boss");
     await loopTurns(4);
     const refused = new Error("not this one");
     disk.refuse = ({ appends }) => (appends.some(({ data }) => data.includes("never")) ? refused : undefined);
     await expect(ann.post("never", { taskId: "t" })).rejects.toThrow();
-    // Whether the turn under way was kept or is begun again: it is answered, and so is the person.
+    // The running turn was kept or starts again: in both cases the user gets the answer.
     turn.answer(complete("done"));
     void (async () => {
-      for (;;) (await puppets.next("boss")).answer(complete("done"));
+      for (;;) (await fakeAgents.next("boss")).answer(complete("done"));
     })();
     await until(async () => (await store.tasks.byKey(posted.key))?.status === "completed");
   });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { TurnHeldError } from "../../src/engine/agent.js";
 import { complete } from "../kit/answers.js";
-import { Puppets } from "../kit/puppets.js";
+import { FakeAgents } from "../kit/fake-agents.js";
 import { openRoom } from "../kit/rooms.js";
 import { action, agent, swarm } from "../kit/swarms.js";
 import { loopTurns, until } from "../kit/waiting.js";
 
-/** An agent that never answers those who say `hang`. */
+/** An agent that never answers the message `hang`. */
 function patient() {
   const begun: string[] = [];
   const definition = swarm([
@@ -24,7 +24,7 @@ function patient() {
 }
 
 describe("turns", () => {
-  it("[ENGINE-B-6] of callers whose agents hang keep nobody from a first turn, whatever they fill", async () => {
+  it("[ENGINE-B-6] hanging turns of other callers never block a caller's first turn", async () => {
     const { begun, definition } = patient();
     const { room } = await openRoom({ swarm: definition, limits: { turns: 16 } });
     for (let round = 0; round < 12; round++) {
@@ -36,7 +36,7 @@ describe("turns", () => {
     expect((await room.user("bob").ask("hello")).status).toBe("completed");
   });
 
-  it("[ENGINE-B-6] as many as there are by default may hang of four callers, and a fifth is served", async () => {
+  it("[ENGINE-B-6] a fifth caller is served while four callers hang with the default number of turns", async () => {
     const { begun, definition } = patient();
     const { room } = await openRoom({ swarm: definition });
     const limit = room.runtime.limits.turns;
@@ -46,13 +46,13 @@ describe("turns", () => {
     expect((await room.user("ann").ask("hello")).status).toBe("completed");
   });
 
-  it("[ENGINE-B-6] are all for a caller who is alone, and a quarter while others wait", async () => {
-    const puppets = new Puppets();
-    const clerk = agent("clerk", { supervisor: true, entrypoint: true, run: puppets.mind("clerk") });
+  it("[ENGINE-B-6] a single caller gets all turns, and a quarter of them while others wait", async () => {
+    const fakeAgents = new FakeAgents();
+    const clerk = agent("clerk", { supervisor: true, entrypoint: true, run: fakeAgents.mind("clerk") });
     const { room } = await openRoom({ swarm: swarm([clerk]), limits: { turns: 8 } });
     const begun: string[] = [];
     const next = async () => {
-      const turn = await puppets.next("clerk");
+      const turn = await fakeAgents.next("clerk");
       begun.push(turn.turn.instance.id);
       return turn;
     };
@@ -60,18 +60,18 @@ describe("turns", () => {
     const noisy = [];
     for (let turn = 0; turn < 8; turn++) noisy.push(await next());
     await loopTurns(10);
-    expect(puppets.begunTurns("clerk")).toBe(0);
+    expect(fakeAgents.begunTurns("clerk")).toBe(0);
     for (let task = 0; task < 8; task++) await room.user("ann").post("go");
     await loopTurns(10);
-    // Ann's first turn waits for nobody; the others are hers as noisy's end, down to a quarter.
+    // Ann's first turn starts immediately; she gets more as noisy's turns end, down to noisy's quarter.
     begun.length = 0;
     const anns = [];
-    while (puppets.begunTurns("clerk") > 0) anns.push(await next());
+    while (fakeAgents.begunTurns("clerk") > 0) anns.push(await next());
     expect(begun).toEqual(["ann"]);
     for (const turn of noisy.splice(0, 7)) {
       turn.answer(complete("done"));
       await loopTurns(10);
-      while (puppets.begunTurns("clerk") > 0) anns.push(await next());
+      while (fakeAgents.begunTurns("clerk") > 0) anns.push(await next());
     }
     const count = (id: string) => begun.filter((other) => other === id).length;
     expect(count("ann")).toBeGreaterThan(count("noisy"));
@@ -94,7 +94,7 @@ describe("the limit on running tasks", () => {
       { actions: [sign], breakpoints: ["sign"] },
     );
 
-  it("[ENGINE-B-7] holds when paused tasks are answered, and an answer that finds no room changes nothing", async () => {
+  it("[ENGINE-B-7] the limit on running tasks applies to breakpoint answers, and a refused answer changes nothing", async () => {
     const { room } = await openRoom({ swarm: signing(), limits: { runningTasks: 2 } });
     const ann = room.user("ann");
     for (const taskId of ["1", "2", "3", "4"]) {
@@ -111,7 +111,7 @@ describe("the limit on running tasks", () => {
       );
     }
     expect(fates).toEqual(["taken", "taken", "overloaded", "overloaded"]);
-    expect(room.runtime.figures.runningTasks).toBe(2);
+    expect(room.runtime.stats.runningTasks).toBe(2);
     const third = await ann.requireTask("3");
     expect(await third.status()).toBe("paused");
     await (await ann.requireTask("1")).cancel();
@@ -119,7 +119,7 @@ describe("the limit on running tasks", () => {
     expect(await third.status()).toBe("running");
   });
 
-  it("[ENGINE-B-7] holds when held tasks are tried again", async () => {
+  it("[ENGINE-B-7] the limit on running tasks applies when held tasks are retried", async () => {
     const definition = swarm([
       agent("clerk", {
         supervisor: true,
@@ -135,12 +135,12 @@ describe("the limit on running tasks", () => {
       expect((await room.user("ann").ask("go", { taskId })).status).toBe("paused");
     }
     room.user("ann", { params: { key: "secret" } });
-    await until(() => room.runtime.figures.runningTasks >= 2);
+    await until(() => room.runtime.stats.runningTasks >= 2);
     await loopTurns(20);
-    expect(room.runtime.figures.runningTasks).toBe(2);
+    expect(room.runtime.stats.runningTasks).toBe(2);
   });
 
-  it("[ENGINE-B-7] holds for messages to tasks that had ended or paused", async () => {
+  it("[ENGINE-B-7] the limit on running tasks applies to messages to ended and paused tasks", async () => {
     const { room } = await openRoom({ swarm: signing(), limits: { runningTasks: 1 } });
     const ann = room.user("ann");
     for (const taskId of ["1", "2"]) expect((await ann.ask("sign?", { taskId })).status).toBe("paused");
@@ -151,12 +151,12 @@ describe("the limit on running tasks", () => {
 });
 
 describe("many messages to one task", () => {
-  it("[ENGINE-C-2] are all answered in time that grows with their number", { timeout: 50_000 }, async () => {
+  it("[ENGINE-C-2] many messages to one task are answered in linear time", { timeout: 50_000 }, async () => {
     const { definition } = patient();
     const { room } = await openRoom({ swarm: definition });
     const ann = room.user("ann");
     await ann.ask("first", { taskId: "chat" });
-    // With the square of their number this would take minutes.
+    // In quadratic time this would take minutes.
     const posted = await Promise.all(
       Array.from({ length: 5_000 }, (_, index) => ann.post(`${index}`, { taskId: "chat" })),
     );

@@ -1,26 +1,26 @@
 import { describe, expect, it } from "vitest";
-import type { AgentAnswer } from "../../src/engine/agent.js";
+import type { TurnResult } from "../../src/engine/agent.js";
 import { complete } from "../kit/answers.js";
+import { FakeAgents } from "../kit/fake-agents.js";
 import { FaultyDisk, openStoreOn } from "../kit/faulty-driver.js";
-import { Puppets } from "../kit/puppets.js";
 import { folder, openRoom } from "../kit/rooms.js";
 import { agent, swarm } from "../kit/swarms.js";
 import { loopTurns } from "../kit/waiting.js";
 
 function oneDesk() {
-  const puppets = new Puppets();
-  const boss = agent("boss", { supervisor: true, entrypoint: true, run: puppets.mind("boss") });
-  return { puppets, definition: swarm([boss]) };
+  const fakeAgents = new FakeAgents();
+  const boss = agent("boss", { supervisor: true, entrypoint: true, run: fakeAgents.mind("boss") });
+  return { fakeAgents, definition: swarm([boss]) };
 }
 
 describe("a reader", () => {
-  it("[ENGINE-B-2] is not told of a cancellation before it is on disk", async () => {
+  it("[ENGINE-B-2] a reader does not see a cancellation before it is durable", async () => {
     const disk = new FaultyDisk();
     const store = await openStoreOn(disk);
-    const { puppets, definition } = oneDesk();
+    const { fakeAgents, definition } = oneDesk();
     const { room } = await openRoom({ swarm: definition, store });
     const { task } = await room.user("ann").post("go", { taskId: "t" });
-    await puppets.next("boss");
+    await fakeAgents.next("boss");
     await loopTurns(4);
     disk.hold();
     let durable = false;
@@ -43,13 +43,13 @@ describe("a reader", () => {
     expect(seen.at(-1)).toBe("durable: cancelled");
   });
 
-  it("[ENGINE-B-2] is not told of a cancellation that the store never took", async () => {
+  it("[ENGINE-B-2] a reader does not see a cancellation that the store never wrote", async () => {
     const disk = new FaultyDisk();
     const store = await openStoreOn(disk);
-    const { puppets, definition } = oneDesk();
+    const { fakeAgents, definition } = oneDesk();
     const { room } = await openRoom({ swarm: definition, store });
     const { task } = await room.user("ann").post("go", { taskId: "t" });
-    await puppets.next("boss");
+    await fakeAgents.next("boss");
     await loopTurns(4);
     disk.fate = () => "final";
     const cancelled = task.cancel();
@@ -59,20 +59,20 @@ describe("a reader", () => {
     expect(["running", "unknown"]).toContain(await task.status().catch(() => "unknown"));
   });
 
-  it("is not told of a cancellation that the store refused because rows behind it were written", async () => {
+  it("a reader does not see a cancellation that the store refused because other rows were written", async () => {
     const disk = new FaultyDisk();
     const store = await openStoreOn(disk);
-    const { puppets, definition } = oneDesk();
+    const { fakeAgents, definition } = oneDesk();
     const { room } = await openRoom({ swarm: definition, store });
     const { task, key } = await room.user("ann").post("go", { taskId: "t" });
-    await puppets.next("boss");
+    await fakeAgents.next("boss");
     await loopTurns(4);
     disk.refuse = ({ appends }) =>
       appends.some(({ data }) => data.includes('"cancelled"')) ? new Error("not this one") : undefined;
     disk.hold();
     const other = store.commit({ appends: [], rows: [{ kind: "journal.sweep" }] }, "result");
     await loopTurns(2);
-    // Both go into the next group. There is nothing to retry, so the rows are all that is written.
+    // Both go into the next group. There is nothing to retry, so only the rows are written.
     const cancelled = task.cancel();
     const rows = room.runtime.command(key, { type: "retry" }, [{ kind: "journal.sweep" }]);
     const seen = rows.then(() => task.status());
@@ -83,14 +83,14 @@ describe("a reader", () => {
     expect(await task.status()).toBe("running");
   });
 
-  it("[ENGINE-B-2] does not see a message that the store refused", async () => {
+  it("[ENGINE-B-2] a reader does not see a message that the store refused", async () => {
     const disk = new FaultyDisk();
     const store = await openStoreOn(disk);
-    const { puppets, definition } = oneDesk();
+    const { fakeAgents, definition } = oneDesk();
     const { room } = await openRoom({ swarm: definition, store });
     const ann = room.user("ann");
     const first = await ann.post("one", { taskId: "t" });
-    const turn = await puppets.next("boss");
+    const turn = await fakeAgents.next("boss");
     await loopTurns(4);
     disk.refuse = ({ appends }) =>
       appends.some(({ data }) => data.includes("never")) ? new Error("not this one") : undefined;
@@ -105,11 +105,11 @@ describe("a reader", () => {
   });
 });
 
-describe("what the process remembers", () => {
-  /** Answers that are no copy of anything: the agent keeps them and goes on changing them. */
-  function forgetful(answers: (turn: number) => Partial<AgentAnswer>) {
+describe("the history in memory", () => {
+  /** Answers that the agent keeps and changes after it returned them. */
+  function forgetful(answers: (turn: number) => Partial<TurnResult>) {
     let turn = 0;
-    const run = (): AgentAnswer => {
+    const run = (): TurnResult => {
       turn++;
       const calls = [{ id: `${turn}`, name: "task_complete", args: { finish_message: `${turn}` } }];
       return { calls, ...answers(turn) };
@@ -120,23 +120,23 @@ describe("what the process remembers", () => {
   const plan = ["begin"];
   for (const [name, answers] of [
     [
-      "an answer that is changed after it was given",
+      "an answer that is changed after it was returned",
       (turn: number) => {
         plan.push(`step ${turn}`);
         return { memo: { plan } };
       },
     ],
     [
-      "an answer with fields that are not there",
+      "an answer with undefined fields",
       (turn: number) => {
-        // As code without types would hand it over.
+        // As untyped code would return it.
         const compaction = { upTo: Number.NaN, summary: "all is well" };
         Reflect.set(compaction, "upTo", undefined);
         return turn === 3 ? { compaction } : { memo: { missing: undefined } };
       },
     ],
   ] as const) {
-    it(`[ENGINE-B-3] of ${name} is what it would remember after a restart`, async () => {
+    it(`[ENGINE-B-3] the history of ${name} is the same after a restart`, async () => {
       const data = folder();
       const first = await openRoom({ swarm: forgetful(answers), data });
       for (const body of ["one", "two", "three"]) await first.room.user("ann").ask(body, { taskId: "t" });
@@ -149,7 +149,7 @@ describe("what the process remembers", () => {
     });
   }
 
-  it("[ENGINE-B-3] of an answer is what the agent said then, not what it made of it later", async () => {
+  it("[ENGINE-B-3] the history has the answer as it was returned, not as the agent changed it later", async () => {
     const notes = ["begin"];
     const definition = forgetful((turn) => {
       notes.push(`step ${turn}`);
@@ -184,7 +184,7 @@ describe("a snapshot that cannot be used", () => {
     ["says something else", '{"hello":"world"}'],
     ["is of another kind", "[[1]]"],
   ] as const) {
-    it(`[ENGINE-C-8] because it ${name} is passed over, and its task is read from the journal`, async () => {
+    it(`[ENGINE-C-8] a snapshot that ${name} is ignored, and its task is read from the journal`, async () => {
       const directory = folder();
       const first = await openRoom({ swarm: echo(), data: directory, limits: { snapshotAfter: 4 } });
       for (const body of ["one", "two", "three", "four"]) {
@@ -208,7 +208,7 @@ describe("a snapshot that cannot be used", () => {
       expect(await again.status()).toBe("completed");
       expect(await again.history("echo")).toEqual(before);
       expect(await ann.ask("five", { taskId: "t" })).toMatchObject({ response: "five" });
-      // At most once, and never of anything else.
+      // Reported at most once, and nothing else is reported.
       expect([[], [task.key]]).toContainEqual(problems.map((problem) => problem.task));
     });
   }

@@ -6,7 +6,7 @@ import { openRoom, storedEntries } from "../kit/rooms.js";
 import { agent, swarm } from "../kit/swarms.js";
 import { loopTurns, until } from "../kit/waiting.js";
 
-/** A desk that asks a helper in another process when it is told to, and completes otherwise. */
+/** A desk that asks a helper in another process on request, and completes otherwise. */
 function withHelper() {
   return swarm([
     agent("desk", {
@@ -25,7 +25,7 @@ function withHelper() {
   ]);
 }
 
-/** The helper comes and waits for mail until the test is over. */
+/** The helper connects and waits for mail until the test ends. */
 async function comes(helper: RemoteAgent): Promise<void> {
   const left = new AbortController();
   const next = helper.next({ signal: left.signal });
@@ -47,14 +47,14 @@ async function askInVain(room: Mailroom): Promise<string> {
   return key;
 }
 
-/** Other tasks take the place of those that rest. */
+/** Other tasks replace the idle ones in memory. */
 async function pushOut(room: Mailroom): Promise<void> {
   for (let task = 0; task < 3; task++) await room.user("bob").ask("hello");
 }
 
 describe("mail that waits for a remote agent", () => {
-  it("[ENGINE-B-1] brings no old picture of its task back when the agent comes", async () => {
-    const { room, problems } = await openRoom({ swarm: withHelper(), limits: { restingTasks: 1 } });
+  it("[ENGINE-B-1] waiting mail brings no outdated state of its task back when the agent connects", async () => {
+    const { room, problems } = await openRoom({ swarm: withHelper(), limits: { cachedTasks: 1 } });
     const ann = room.user("ann");
     const key = await askInVain(room);
     await pushOut(room);
@@ -68,7 +68,7 @@ describe("mail that waits for a remote agent", () => {
     expect(problems).toEqual([]);
   });
 
-  it("[ENGINE-B-1] brings no removed task back when the agent comes, and its id is free", async () => {
+  it("[ENGINE-B-1] waiting mail brings no removed task back when the agent connects, and the id is free", async () => {
     const { room, problems } = await openRoom({
       swarm: withHelper(),
       retention: { maxTasks: 0, interval: 1_000_000 },
@@ -83,9 +83,9 @@ describe("mail that waits for a remote agent", () => {
     expect(problems).toEqual([]);
   });
 
-  it("[ENGINE-C-5] keeps no task in memory that was cancelled before the agent came", async () => {
+  it("[ENGINE-C-5] waiting mail keeps no task in memory that was cancelled before the agent connected", async () => {
     const helper = agent("helper", { supervisor: true, entrypoint: true, remote: true });
-    const { room } = await openRoom({ swarm: swarm([helper]), limits: { restingTasks: 4 } });
+    const { room } = await openRoom({ swarm: swarm([helper]), limits: { cachedTasks: 4 } });
     const cancelled = async (count: number) => {
       for (let task = 0; task < count; task++) {
         const body = `${task} ${String.fromCharCode(97 + (task % 26)).repeat(200_000)}`;

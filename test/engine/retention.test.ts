@@ -21,7 +21,7 @@ function echo() {
   ]);
 }
 
-/** The same store, but every look at it takes so many turns of the event loop. */
+/** The same store, but every read takes a number of event loop turns. */
 function slowReads(store: Store, turns: number): Store {
   const slowly = async <T>(read: Promise<T>): Promise<T> => {
     const result = await read;
@@ -43,8 +43,8 @@ function slowReads(store: Store, turns: number): Store {
 }
 
 describe("removing a task", () => {
-  for (const restingTasks of [8, 1]) {
-    it(`waits for its mail to other swarms, ${restingTasks > 1 ? "in memory" : "also when it has left memory"}`, async () => {
+  for (const cachedTasks of [8, 1]) {
+    it(`a task is not removed before its mail to other swarms is delivered, ${cachedTasks > 1 ? "in memory" : "even if it has left memory"}`, async () => {
       const desk = agent("desk", {
         supervisor: true,
         entrypoint: true,
@@ -68,7 +68,7 @@ describe("removing a task", () => {
       const carrier: Carrier = { owns: () => true, rows: () => [], find: async () => "waiting" };
       const { room } = await openRoom({
         swarm: swarm([desk]),
-        limits: { restingTasks },
+        limits: { cachedTasks },
         retention: SWEEP_BY_HAND,
         carriers: [carrier],
       });
@@ -78,7 +78,7 @@ describe("removing a task", () => {
       for (let other = 0; other < 3; other++) await ann.ask("near");
       await room.sweep();
       expect(await room.store.tasks.byKey(key)).toMatchObject({ status: "completed", openWork: true });
-      // It has arrived, and so has the news that the task has ended.
+      // The mail is delivered, and so is the notice that the task has ended.
       const outbound = await room.runtime.read(key, (state) =>
         state.outbound.map(({ message }) => message.id),
       );
@@ -90,14 +90,14 @@ describe("removing a task", () => {
     });
   }
 
-  it("[ENGINE-A-9] takes no acknowledged message with it, however the two meet and however slow the store reads", async () => {
+  it("[ENGINE-A-9] removing a task loses no acknowledged message, for any timing and any speed of the store", async () => {
     const store = await openSqliteStore({ path: ":memory:" });
     for (const slowness of [0, 1, 3, 8]) {
       for (let delay = 0; delay <= 12; delay += 2) {
         const { room } = await openRoom({
           swarm: echo(),
           store: slowReads(store, slowness),
-          limits: { restingTasks: 1 },
+          limits: { cachedTasks: 1 },
           retention: SWEEP_BY_HAND,
         });
         const ann = room.user(`ann ${slowness} ${delay}`);
@@ -111,7 +111,7 @@ describe("removing a task", () => {
         const bodies = (await storedEntries(store, posted.key)).flatMap((entry) =>
           entry.t === "sent" ? [entry.message.message.body] : [],
         );
-        // In the task as it was, or in a new one of that id; removed again only after it had ended.
+        // In the old task, or in a new one with that id, which is removed only after it ended.
         const gone = (await ann.task("t")) === undefined;
         expect(gone ? ["important"] : bodies, `${slowness} turns a read, posted after ${delay}`).toContain(
           "important",
@@ -124,7 +124,7 @@ describe("removing a task", () => {
 });
 
 describe("a sweep", () => {
-  it("[ENGINE-C-7] passes over tasks that something still goes on in, and removes those behind them", async () => {
+  it("[ENGINE-C-7] a sweep skips tasks with running work and removes the ones after them", async () => {
     let begun = 0;
     const forever = action("wait_for_ever", () => {
       begun++;
@@ -162,14 +162,14 @@ describe("a sweep", () => {
     const busy = Array.from({ length: 230 }, (_, index) => room.user(`ann ${index}`));
     for (const ann of busy) await ann.post("busy", { taskId: "t" });
     await until(() => begun === busy.length);
-    // Each of the tasks ends while its worker is still at it.
+    // Each of the tasks ends while its worker is still running.
     for (const ann of busy) await ann.ask("enough", { taskId: "t" });
     for (let task = 0; task < 40; task++) await room.user("bob").ask("hello");
     expect(await room.sweep()).toBe(40);
     expect((await room.store.tasks.counts()).completed).toBe(busy.length);
   });
 
-  it("[ENGINE-C-7] lets the event loop turn between one task and the next", async () => {
+  it("[ENGINE-C-7] a sweep yields to the event loop between tasks", async () => {
     const { room } = await openRoom({ swarm: echo(), data: folder(), retention: SWEEP_BY_HAND });
     for (let task = 0; task < 150; task++) await room.user(`u${task % 10}`).ask("hello");
     let removed = 0;

@@ -5,7 +5,7 @@ import { agent, swarm } from "../kit/swarms.js";
 
 const LARGE = "x".repeat(20_000);
 
-/** Two agents who write to each other until one has had enough. */
+/** Two agents that write to each other until one of them stops. */
 function chatter(hops: number) {
   let hop = 0;
   const answer =
@@ -30,19 +30,19 @@ function chatter(hops: number) {
 }
 
 describe("a task that grows", () => {
-  it("[ENGINE-C-1] beyond what a task may hold fails by that name, and others go on", async () => {
+  it("[ENGINE-C-1] a task that exceeds its size limit fails with that code, and others continue", async () => {
     const { room, problems } = await openRoom({ swarm: chatter(500), limits: { taskBytes: 1_000_000 } });
     const ann = room.user("ann");
     const answer = await ann.ask("go", { taskId: "large" });
     expect(answer).toMatchObject({ status: "failed", error: { code: "too_large" } });
     expect(problems).toEqual([]);
-    // It stays what it is, and can be read.
+    // It stays failed and can be read.
     expect(await (await ann.requireTask("large")).status()).toBe("failed");
     expect((await room.user("bob").post("go")).opened).toBe(true);
   });
 
-  it("[ENGINE-C-1] has a snapshot in parts, none of them too large to be handled at once", async () => {
-    const { room } = await openRoom({ swarm: chatter(250), limits: { snapshotAfter: 50, restingTasks: 1 } });
+  it("[ENGINE-C-1] a large task has a snapshot in parts of limited size", async () => {
+    const { room } = await openRoom({ swarm: chatter(250), limits: { snapshotAfter: 50, cachedTasks: 1 } });
     const ann = room.user("ann");
     const answer = await ann.ask("go", { taskId: "large" });
     expect(answer.status).toBe("completed");

@@ -3,14 +3,14 @@ import type { SwarmDefinition } from "../../src/engine/definition.js";
 import type { Store } from "../../src/engine/ports.js";
 import { openSqliteStore } from "../../src/store/index.js";
 import { act, ask, complete, wait } from "../kit/answers.js";
+import { FakeAgents } from "../kit/fake-agents.js";
 import { FaultyDisk, openSmallStore, openStoreOn } from "../kit/faulty-driver.js";
-import { Puppets } from "../kit/puppets.js";
 import { countingReads } from "../kit/replacing.js";
 import { folder, leftByKill, openRoom, storedEntries } from "../kit/rooms.js";
 import { action, agent, swarm } from "../kit/swarms.js";
 import { loopTurns, turnsDuring, until } from "../kit/waiting.js";
 
-/** Tasks that run and wait for an agent that is not there. */
+/** Running tasks that wait for an agent that is not connected. */
 function waiting(hash = "one"): SwarmDefinition {
   return swarm([agent("far", { supervisor: true, entrypoint: true, remote: true })], { hash });
 }
@@ -23,7 +23,7 @@ async function fill(store: Store, definition: SwarmDefinition, count: number): P
 }
 
 describe("a start", () => {
-  it("in the middle of which the store fails for good is refused: nobody gets a mailroom that can do nothing", async () => {
+  it("opening a mailroom fails if the store fails permanently during the start", async () => {
     const disk = new FaultyDisk();
     const store = await openStoreOn(disk);
     await fill(store, waiting("one"), 400);
@@ -31,18 +31,18 @@ describe("a start", () => {
     await expect(openRoom({ swarm: waiting("two"), store })).rejects.toMatchObject({ code: "store_failed" });
   });
 
-  it("[ENGINE-C-3] with many running tasks lets the event loop turn while they are taken up", async () => {
+  it("[ENGINE-C-3] recovering many running tasks yields to the event loop", async () => {
     const store = await openSqliteStore({ path: ":memory:" });
     await fill(store, waiting(), 2_000);
     const turns = await turnsDuring(async () => {
       const { room } = await openRoom({ swarm: waiting(), store });
-      await until(() => room.runtime.figures.runningTasks === 2_000);
+      await until(() => room.runtime.stats.runningTasks === 2_000);
     });
     expect(turns).toBeGreaterThan(8);
     await store.close();
   });
 
-  it("[ENGINE-C-3] with many paused tasks reads none of them that nobody asks for", async () => {
+  it("[ENGINE-C-3] a start does not read paused tasks", async () => {
     const store = await openSqliteStore({ path: ":memory:" });
     const sign = action("sign");
     const paused = swarm(
@@ -67,7 +67,7 @@ describe("a start", () => {
     await store.close();
   });
 
-  it("[ENGINE-A-4] with another swarm and more running tasks than the queue has places takes all of them up, and loses none", async () => {
+  it("[ENGINE-A-4] a start with a changed swarm recovers more running tasks than the write queue can hold, and loses none", async () => {
     const store = await openSmallStore(32);
     const first = await openRoom({ swarm: waiting("one"), store });
     const keys: string[] = [];
@@ -83,15 +83,15 @@ describe("a start", () => {
       return true;
     };
     await until(redefined);
-    expect(room.runtime.figures.runningTasks).toBe(150);
+    expect(room.runtime.stats.runningTasks).toBe(150);
     expect(problems).toEqual([]);
   });
 });
 
 describe("a task that had ended when its process was killed", () => {
-  /** A boss who completes the task while a worker's action is under way. */
+  /** A boss that completes the task while a worker's action is running. */
   function office(idempotent: boolean) {
-    const puppets = new Puppets();
+    const fakeAgents = new FakeAgents();
     const runs: number[] = [];
     const dig = action(
       "dig",
@@ -103,26 +103,31 @@ describe("a task that had ended when its process was killed", () => {
     );
     const definition = swarm(
       [
-        agent("boss", { targets: ["worker"], supervisor: true, entrypoint: true, run: puppets.mind("boss") }),
-        agent("worker", { targets: ["boss"], actions: ["dig"], run: puppets.mind("worker") }),
+        agent("boss", {
+          targets: ["worker"],
+          supervisor: true,
+          entrypoint: true,
+          run: fakeAgents.mind("boss"),
+        }),
+        agent("worker", { targets: ["boss"], actions: ["dig"], run: fakeAgents.mind("worker") }),
       ],
       { actions: [dig] },
     );
-    return { puppets, runs, definition };
+    return { fakeAgents, runs, definition };
   }
 
   for (const idempotent of [true, false]) {
     const kind = idempotent ? "may be repeated" : "may not be repeated";
-    it(`[ENGINE-B-4] has its call of an action that ${kind} answered by the next start, though nobody looks at it`, async () => {
+    it(`[ENGINE-B-4] the next start answers the call of an action that ${kind} in an ended task, without a reader`, async () => {
       const data = folder();
       const before = office(idempotent);
       const { room } = await openRoom({ swarm: before.definition, data });
       const posted = await room.user("ann").post("go", { taskId: "t" });
-      (await before.puppets.next("boss")).answer(ask("worker", "dig"), wait());
-      (await before.puppets.next("worker")).answer(act("dig"));
+      (await before.fakeAgents.next("boss")).answer(ask("worker", "dig"), wait());
+      (await before.fakeAgents.next("worker")).answer(act("dig"));
       await until(() => before.runs.length === 1);
       const enough = await room.user("ann").post("enough", { taskId: "t" });
-      (await before.puppets.next("boss")).answer(complete("we have enough"));
+      (await before.fakeAgents.next("boss")).answer(complete("we have enough"));
       expect((await enough.outcome).status).toBe("completed");
       await loopTurns(4);
 
@@ -130,7 +135,7 @@ describe("a task that had ended when its process was killed", () => {
       const next = await openRoom({ swarm: after.definition, data: leftByKill(data) });
       const finished = async () =>
         (await storedEntries(next.room.store, posted.key)).find(({ t }) => t === "action_finished");
-      // Nobody needs it any more, so it is not run again.
+      // The task has ended, so the action does not run again.
       expect(await until(finished)).toMatchObject({ ok: false, unknown: true });
       expect(after.runs).toEqual([]);
     });

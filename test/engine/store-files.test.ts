@@ -21,7 +21,7 @@ function echo() {
 }
 
 describe("two writers on one file", () => {
-  it("[ENGINE-B-8] are told apart by numbers: a stale append is refused as stale, the right one is written", async () => {
+  it("[ENGINE-B-8] a stale append of a second writer is refused as stale, and the correct one is written", async () => {
     const directory = folder();
     const first = await openSqliteStore({ directory });
     const second = await openSqliteStore({ directory, lock: false });
@@ -50,9 +50,9 @@ describe("two writers on one file", () => {
   });
 });
 
-describe("a file that is not ours", () => {
+describe("a file of another program", () => {
   for (const mode of ["delete", "wal"] as const) {
-    it(`[ENGINE-D-1] (journal mode ${mode}) is refused and left as it is, byte for byte`, async () => {
+    it(`[ENGINE-D-1] (journal mode ${mode}) a file of another program is refused and left unchanged, byte for byte`, async () => {
       const directory = folder();
       const path = join(directory, "other.db");
       const theirs = new Database(path);
@@ -78,13 +78,13 @@ describe("a data directory", () => {
       },
     ],
   ] as const) {
-    it(`[ENGINE-D-2] that is ${name} under a running process ends the writing, and is reported`, async () => {
+    it(`[ENGINE-D-2] a data directory that is ${name} under a running process ends all writes, and is reported`, async () => {
       const directory = join(folder(), "data");
       const { room, problems } = await openRoom({ swarm: echo(), data: directory });
       const ann = room.user("ann");
       await ann.ask("one");
       harm(directory);
-      // The store looks from time to time, not at every write.
+      // The store checks periodically, not at every write.
       const refused = until(async () =>
         ann.ask("more").then(
           () => undefined,
@@ -97,7 +97,7 @@ describe("a data directory", () => {
     });
   }
 
-  it("[ENGINE-C-4] is let go of by a mailroom whose store has failed, so that the host process can open it again", async () => {
+  it("[ENGINE-C-4] a mailroom whose store has failed releases its data directory, so that the process can open it again", async () => {
     const directory = join(folder(), "data");
     const failures: Error[] = [];
     const { room } = await openRoom({ swarm: echo(), data: directory });
@@ -118,7 +118,7 @@ describe("a data directory", () => {
 });
 
 describe("a damaged file", () => {
-  it("[ENGINE-D-5] is refused with its name and what to do", async () => {
+  it("[ENGINE-D-5] a damaged file is refused with its name and a remedy", async () => {
     const directory = folder();
     const { room } = await openRoom({ swarm: echo(), data: directory });
     for (let task = 0; task < 20; task++) await room.user("ann").ask("x".repeat(2_000));
@@ -132,9 +132,9 @@ describe("a damaged file", () => {
       },
       (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
     );
-    expect(refusal.name).toMatch(/^Store/);
+    expect(refusal).toMatchObject({ code: expect.stringMatching(/^store_(damaged|version)$/) });
     expect(refusal.message).toContain(path);
     expect(refusal.message).toMatch(/damaged/);
-    expect(refusal.message).toMatch(/copy/);
+    expect(refusal.message).toMatch(/restore a backup/);
   });
 });

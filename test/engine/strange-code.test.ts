@@ -1,8 +1,10 @@
-/** Agents and carriers are other people's code: whatever they hand over costs at most their own turn. */
-import { describe, expect, it } from "vitest";
-import type { AgentAnswer } from "../../src/engine/agent.js";
+/** Agents and carriers are foreign code: an invalid value from them fails at most their own turn. */
+import { describe, expect, it, vi } from "vitest";
+import type { TurnResult } from "../../src/engine/agent.js";
 import type { Carrier } from "../../src/engine/carrier.js";
+import { ask } from "../kit/answers.js";
 import { openRoom, storedEntries } from "../kit/rooms.js";
+import { openWorld, ULLA } from "../kit/simulated-world.js";
 import { action, agent, swarm } from "../kit/swarms.js";
 import { until } from "../kit/waiting.js";
 
@@ -10,11 +12,11 @@ const broken = (): never => {
   throw new Error("I am broken");
 };
 
-/** Answers that look right at first. */
-const STRANGE_ANSWERS: readonly (readonly [what: string, make: () => AgentAnswer])[] = [
+/** Answers that look valid at first. */
+const STRANGE_ANSWERS: readonly (readonly [what: string, make: () => TurnResult])[] = [
   ["throws when it is looked at", () => Object.defineProperty({ calls: [] }, "calls", { get: broken })],
   [
-    "throws when it is asked whether it comes later",
+    "throws when `then` is read",
     () =>
       new Proxy(
         { calls: [] },
@@ -25,7 +27,7 @@ const STRANGE_ANSWERS: readonly (readonly [what: string, make: () => AgentAnswer
       ),
   ],
   [
-    "becomes something else when it is stored",
+    "changes when it is serialized",
     () => Object.assign({ text: "hello", calls: [] }, { toJSON: () => ({}) }),
   ],
 ];
@@ -33,7 +35,7 @@ const STRANGE_ANSWERS: readonly (readonly [what: string, make: () => AgentAnswer
 describe("an answer", () => {
   for (const [what, make] of STRANGE_ANSWERS) {
     for (const later of [false, true]) {
-      it(`that ${what} fails its own turn${later ? ", also if it comes later" : ""}`, async () => {
+      it(`an answer that ${what} fails only its own turn${later ? ", even as a promise" : ""}`, async () => {
         let asked = 0;
         const desk = agent("desk", {
           supervisor: true,
@@ -48,13 +50,13 @@ describe("an answer", () => {
         await until(async () => (await room.store.tasks.byKey(posted.key))?.status === "failed");
         expect((await posted.outcome).error?.code).toBe("agent_error");
         expect(asked).toBe(1);
-        expect(room.runtime.figures.turns).toBe(0);
+        expect(room.runtime.stats.turns).toBe(0);
         expect(problems.map(({ code }) => code)).toEqual(["agent_error"]);
       });
     }
   }
 
-  it("of a remote agent that is none is refused, and costs nobody else anything", async () => {
+  it("an invalid answer of a remote agent is refused and affects no other agent", async () => {
     let asked = 0;
     const desk = agent("desk", {
       supervisor: true,
@@ -80,8 +82,8 @@ describe("an answer", () => {
     if (lending === undefined) throw new Error("the helper has no mail");
     await room.user("ann").post("and?", { taskId: "t" });
     await until(() => asked === 2);
-    // As JavaScript would hand it over.
-    const noAnswer: AgentAnswer = JSON.parse('{"text": "hello"}');
+    // As untyped JavaScript would pass it.
+    const noAnswer: TurnResult = JSON.parse('{"text": "hello"}');
     await expect(helper.answer(lending, noAnswer)).rejects.toMatchObject({ code: "bad_answer" });
     await helper.answer(lending, { text: "hello", calls: [] });
     expect((await storedEntries(room.store, posted.key)).filter(({ t }) => t === "turn")).toHaveLength(2);
@@ -92,14 +94,14 @@ describe("an answer", () => {
 
 const STRANGE_CARRIERS: readonly (readonly [what: string, carrier: Carrier])[] = [
   ["throws when it is asked whose mail it carries", { owns: broken, rows: () => [] }],
-  // As JavaScript would hand it over.
+  // As untyped JavaScript would pass it.
   ["gives nothing", { owns: () => true, rows: () => JSON.parse("null") }],
   ["gives something else", { owns: () => true, rows: () => JSON.parse("{}") }],
 ];
 
 describe("a carrier", () => {
   for (const [what, carrier] of STRANGE_CARRIERS) {
-    it(`that ${what} has refused the mail: its sender hears of it, and the task goes on`, async () => {
+    it(`a carrier that ${what} refuses the mail: its sender is notified, and the task continues`, async () => {
       const desk = agent("desk", {
         supervisor: true,
         entrypoint: true,
@@ -122,7 +124,7 @@ describe("a carrier", () => {
 });
 
 describe("the answer to a breakpoint", () => {
-  it("that cannot be stored is refused before anything is decided, and one that is changed later stays what it was", async () => {
+  it("a breakpoint answer that cannot be stored is refused, and one that is changed later keeps its value", async () => {
     let asked = 0;
     const desk = agent("desk", {
       supervisor: true,
@@ -140,7 +142,7 @@ describe("the answer to a breakpoint", () => {
     if (paused.status !== "paused") throw new Error("it does not wait");
     const task = await room.user("ann").requireTask("t");
     const callId = paused.breakpoints[0]?.id ?? "";
-    // As JavaScript would hand it over.
+    // As untyped JavaScript would pass it.
     const bad = Object.assign({ callId, content: "" }, { content: 1n });
     await expect(task.answer([bad])).rejects.toMatchObject({ code: "bad_input" });
     const good = { callId, content: "yes" };
@@ -149,5 +151,44 @@ describe("the answer to a breakpoint", () => {
     expect(await answering).toMatchObject({ status: "completed", response: "yes" });
     expect(asked).toBe(2);
     expect(problems).toEqual([]);
+  });
+});
+
+describe("an answer on which the rules throw", () => {
+  const open = async (throws: number) => {
+    let asked = 0;
+    let breakIds = (): void => {};
+    const boss = agent("boss", {
+      targets: ["ann"],
+      supervisor: true,
+      entrypoint: true,
+      run: () => {
+        if (asked++ === 0) breakIds();
+        return { calls: [{ id: "1", ...ask("ann", "question") }] };
+      },
+    });
+    const world = await openWorld(swarm([boss, agent("ann", { targets: ["boss"] })]));
+    breakIds = () => {
+      const uuid = vi.spyOn(world.ids, "uuid");
+      for (let n = 0; n < throws; n++) uuid.mockImplementationOnce(broken);
+    };
+    const posted = await world.runtime.post(ULLA, { body: "go" });
+    for (let n = 0; n < 20; n++) {
+      await world.settle();
+      world.clock.advance(1_000);
+    }
+    return { outcome: await posted.outcome, asked };
+  };
+
+  it("an answer on which the rules throw fails its turn, and the agent does not run again", async () => {
+    const { outcome, asked } = await open(1);
+    expect(outcome).toMatchObject({ status: "failed", error: { code: "internal_error" } });
+    expect(asked).toBe(1);
+  });
+
+  it("the task fails if the rules also throw on the failed turn", async () => {
+    const { outcome, asked } = await open(2);
+    expect(outcome).toMatchObject({ status: "failed", error: { code: "internal_error" } });
+    expect(asked).toBe(1);
   });
 });

@@ -1,10 +1,10 @@
-/** A disk under a real process that fails on demand: see shim.c. */
+/** A disk that fails on demand under a real process: see shim.c. */
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, readSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** What the shim can do to writes. */
+/** The faults that the shim can cause. */
 export const FAULTS = {
   full: "f",
   "full in the middle": "s",
@@ -13,7 +13,7 @@ export const FAULTS = {
 } as const;
 export type Fault = keyof typeof FAULTS;
 
-/** Why no such disk can be had here; nothing if it can. */
+/** Why the shim is not available here. Undefined if it is. */
 export function whatIsMissing(): string | undefined {
   if (process.platform !== "linux") return "LD_PRELOAD as it is used here exists on Linux only";
   const probe = spawnSync("cc", ["--version"], { encoding: "utf8" });
@@ -33,7 +33,7 @@ export function compileShim(folder: string): string {
 }
 
 export class FailingDisk {
-  /** To be given to the process whose disk this is. */
+  /** Environment of the process that uses this disk. */
   readonly env: Readonly<Record<string, string>>;
   readonly #control: number;
 

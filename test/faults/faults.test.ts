@@ -3,9 +3,9 @@
  *
  *   FAULTS_SEED=<number>   the same plans and, as far as a clock allows, the same moments
  *   FAULTS_COUNT=<number>  more faults of each passing kind than the two of every run
- *   FAULTS_MS=<number>     the longest that one of them lasts, instead of 1,500 ms
+ *   FAULTS_MS=<number>     the maximum duration of a fault, instead of 1,500 ms
  *
- * The disk is a shim in C. Where there is no compiler this is skipped with the reason, except in CI.
+ * The disk is a shim in C. Without a compiler the test is skipped with the reason, except in CI.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -44,8 +44,8 @@ afterAll(() => {
   if (root !== undefined) rmSync(root, { recursive: true });
 });
 
-/** One data directory and the processes that live on it, one after the other. */
-class House {
+/** One data directory and the consecutive processes that use it. */
+class DataDirectory {
   readonly disk: FailingDisk;
   readonly random: Random;
   readonly data: string;
@@ -70,7 +70,7 @@ class House {
       seed: this.random.whole(0, 2 ** 31),
       mode,
       durability: "fsync",
-      // However often it is cut short, nothing here is deadly.
+      // No message here crashes the process, so interrupted turns never count as poison.
       recoveries: Number.MAX_SAFE_INTEGER,
       env: this.disk.env,
     });
@@ -89,10 +89,10 @@ class House {
   }
 
   /**
-   * Looks at everything that is left when every task has ended.
+   * Verifies the data directory when every task has ended.
    * @param ignored codes of problems that the processes may have reported
    */
-  async judge(...ignored: readonly string[]): Promise<Verdict> {
+  async verify(...ignored: readonly string[]): Promise<Verdict> {
     const acknowledged = this.said.filter((said) => said.ack !== "problem" || !ignored.includes(said.code));
     const store = await openSqliteStore({ directory: this.data });
     try {
@@ -103,8 +103,8 @@ class House {
   }
 }
 
-/** Things that pass by themselves, and how they begin and end. */
-const PASSING: Readonly<Record<string, (house: House) => { begin(): void; end(): void }>> = {
+/** Temporary faults, and how they begin and end. */
+const PASSING: Readonly<Record<string, (directory: DataDirectory) => { begin(): void; end(): void }>> = {
   "is full": ({ disk }) => ({ begin: () => disk.fail("full"), end: () => disk.mend() }),
   "is full in the middle of a write": ({ disk }) => ({
     begin: () => disk.fail("full in the middle"),
@@ -130,28 +130,28 @@ const LASTING: readonly Fault[] = ["write error", "sync error"];
 describe.skipIf(missing !== undefined && process.env.CI !== "true")(
   `a disk that fails under load (FAULTS_SEED=${SEED})${missing === undefined ? "" : `: skipped, ${missing}`}`,
   () => {
-    it("can be made here", () => expect(missing).toBeUndefined());
+    it("the faulty disk is available", () => expect(missing).toBeUndefined());
 
     for (const [index, [name, make]] of Object.entries(PASSING).entries()) {
-      it(`[ENGINE-A-3, ENGINE-D-6] and ${name} for a while costs no result, runs nothing twice, and turns nobody away`, {
+      it(`[ENGINE-A-3, ENGINE-D-6] a disk that ${name} for a while loses no result, runs no action twice and rejects no message`, {
         timeout: TIMEOUT,
       }, async () => {
-        const house = new House(`passing-${index}`, SEED + index);
-        const life = house.live("steady");
-        const fault = make(house);
+        const directory = new DataDirectory(`passing-${index}`, SEED + index);
+        const life = directory.live("steady");
+        const fault = make(directory);
         for (let count = 0; count < COUNT; count++) {
           await life.hasSaidOf("outcome", 20 * (count + 1));
-          await delay(house.random.whole(0, 200));
+          await delay(directory.random.whole(0, 200));
           fault.begin();
-          await delay(house.random.whole(LONGEST / 3, LONGEST));
+          await delay(directory.random.whole(LONGEST / 3, LONGEST));
           fault.end();
         }
         await life.hasSaidOf("outcome", 20 * (COUNT + 1));
         life.finish();
-        expect(await house.ended(life), life.stderr).toEqual({ code: 0 });
-        expect(house.said.at(-1)).toEqual({ ack: "done" });
-        if (name !== "is locked by another process") expect(house.disk.failures).toBeGreaterThan(0);
-        const { violations, kinds, unknownOutcomes, repeatedAttempts } = await house.judge();
+        expect(await directory.ended(life), life.stderr).toEqual({ code: 0 });
+        expect(directory.said.at(-1)).toEqual({ ack: "done" });
+        if (name !== "is locked by another process") expect(directory.disk.failures).toBeGreaterThan(0);
+        const { violations, kinds, unknownOutcomes, repeatedAttempts } = await directory.verify();
         const { recovered = 0 } = kinds;
         expect({ violations, recovered, unknownOutcomes, repeatedAttempts }).toEqual({
           violations: [],
@@ -163,25 +163,25 @@ describe.skipIf(missing !== undefined && process.env.CI !== "true")(
     }
 
     for (const [index, fault] of LASTING.entries()) {
-      it(`[ENGINE-C-4] and answers with a ${fault} ends all writing at once, and the next start is consistent`, {
+      it(`[ENGINE-C-4] a disk with a ${fault} ends all writes at once, and the next start is consistent`, {
         timeout: TIMEOUT,
       }, async () => {
-        const house = new House(`lasting-${index}`, SEED + 100 + index);
+        const directory = new DataDirectory(`lasting-${index}`, SEED + 100 + index);
         for (let count = 0; count < COUNT; count++) {
-          const life = house.live("steady");
+          const life = directory.live("steady");
           await life.hasSaidOf("outcome", 20);
-          await delay(house.random.whole(0, 200));
-          house.disk.fail(fault);
-          // The host process is not ended for it: it ends by itself once it was told.
-          expect(await house.ended(life), life.stderr).toEqual({ code: 0 });
-          expect(house.said.at(-1)).toEqual({ ack: "failed" });
-          expect(house.disk.failures).toBeGreaterThan(0);
-          house.disk.mend();
+          await delay(directory.random.whole(0, 200));
+          directory.disk.fail(fault);
+          // The failure does not end the host process: it exits by itself when it is notified.
+          expect(await directory.ended(life), life.stderr).toEqual({ code: 0 });
+          expect(directory.said.at(-1)).toEqual({ ack: "failed" });
+          expect(directory.disk.failures).toBeGreaterThan(0);
+          directory.disk.mend();
         }
-        const last = house.live("finish");
-        expect(await house.ended(last), last.stderr).toEqual({ code: 0 });
-        // What was known and could not be written is reported, for whoever has to look after it.
-        expect((await house.judge("result_not_written")).violations).toEqual([]);
+        const last = directory.live("finish");
+        expect(await directory.ended(last), last.stderr).toEqual({ code: 0 });
+        // Results that could not be written are reported for the operator.
+        expect((await directory.verify("result_not_written")).violations).toEqual([]);
       });
     }
   },

@@ -1,4 +1,4 @@
-/** The real server on a disk that fails: what callers are told, and how it ends. */
+/** The real server on a disk that fails: the responses to callers, and how the server exits. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -56,7 +56,7 @@ interface Till {
   readonly cwd: string;
   readonly disk: FailingDisk;
   start(): Promise<Started>;
-  /** Slow payments are made now. */
+  /** Releases the slow payments. */
   go(): void;
   readonly payments: () => string[];
 }
@@ -87,7 +87,7 @@ async function openTill(): Promise<Till> {
   };
 }
 
-/** The task ids of messages that the server has taken over, whatever becomes of them. */
+/** The task ids of messages that the server has accepted. */
 async function postSlowly(client: MailClient, count: number): Promise<string[]> {
   const ids: string[] = [];
   for (let index = 0; index < count; index++) {
@@ -102,7 +102,7 @@ describe.skipIf(missing !== undefined && process.env.CI !== "true")(
   `a server on a disk that fails${missing === undefined ? "" : `: skipped, ${missing}`}`,
   { timeout: 120_000 },
   () => {
-    it("[ENGINE-A-3] because it is full pushes new messages back, says so, and answers all who wait once it has passed", async () => {
+    it("[ENGINE-A-3] a server with a full disk rejects new messages with a reason, and answers all waiting callers afterwards", async () => {
       const till = await openTill();
       const server = await till.start();
       const client = new MailClient(server.url, { retries: 0 });
@@ -137,7 +137,7 @@ describe.skipIf(missing !== undefined && process.env.CI !== "true")(
     });
 
     for (const fault of ["write error", "sync error"] as const) {
-      it(`[ENGINE-C-4] with a ${fault} ends at once with exit code 74 and a reason, and loses nothing that it had taken over`, async () => {
+      it(`[ENGINE-C-4] a server on a disk with a ${fault} exits at once with code 74 and a reason, and loses no accepted message`, async () => {
         const till = await openTill();
         const first = await till.start();
         const client = new MailClient(first.url, { retries: 0 });
@@ -162,7 +162,7 @@ describe.skipIf(missing !== undefined && process.env.CI !== "true")(
             const found = await again.getTask(id);
             return found.status === "running" ? undefined : found;
           });
-          // Paid in the life before, or cut off by its end: never paid again.
+          // Paid by the earlier process, or interrupted by its end: never paid again.
           expect(task.status).toBe("completed");
         }
         const payments = till.payments();

@@ -1,10 +1,10 @@
-/** Agents that ask other swarms and answer them. What they know they read from their history, so they survive kills. */
-import type { AgentAnswer, AgentFunction, HistoryItem, Turn } from "../../src/engine/agent.js";
+/** Agents that ask and answer other swarms. They keep no state outside their history, so they survive kills. */
+import type { AgentFunction, HistoryItem, Turn, TurnResult } from "../../src/engine/agent.js";
 import type { SwarmDefinition } from "../../src/engine/definition.js";
 import type { MAILMessage } from "../../src/mail/message.js";
 import { agent, swarm } from "../kit/swarms.js";
 
-function call(name: string, args: Readonly<Record<string, unknown>>, id = "1"): AgentAnswer["calls"][number] {
+function call(name: string, args: Readonly<Record<string, unknown>>, id = "1"): TurnResult["calls"][number] {
   return { id, name, args };
 }
 
@@ -18,7 +18,7 @@ function readWish(body: string): { targets: string[]; text: string } | undefined
 const isFromPerson = ({ message }: MAILMessage) =>
   message.sender.address_type === "user" || message.sender.address_type === "admin";
 
-/** Messages since the last wish: of the person who gave the task, or of the swarm that asked. */
+/** Messages since the last request of the user, or of the swarm that asked. */
 function sinceWish(history: readonly HistoryItem[]): { wish: MAILMessage | undefined; after: MAILMessage[] } {
   let wish: MAILMessage | undefined;
   let after: MAILMessage[] = [];
@@ -36,8 +36,8 @@ function sinceWish(history: readonly HistoryItem[]): { wish: MAILMessage | undef
   return { wish, after };
 }
 
-/** Asks whom it is told to ask, waits for all of them, and completes the task with what they said. */
-export const boss: AgentFunction = (turn: Turn): AgentAnswer => {
+/** Asks the agents that the request names, waits for all of them, and completes the task with their answers. */
+export const boss: AgentFunction = (turn: Turn): TurnResult => {
   const { wish, after } = sinceWish(turn.history);
   const wanted = wish === undefined ? undefined : readWish(wish.message.body);
   if (wanted === undefined) {
@@ -59,13 +59,13 @@ export const boss: AgentFunction = (turn: Turn): AgentAnswer => {
   return { calls: [call("task_complete", { finish_message })] };
 };
 
-/** Answers whoever asked. */
+/** Answers every request. */
 export const clerk: AgentFunction = (turn) => {
   const { body } = turn.messages[0].message;
   return { calls: [], text: `${turn.swarm} says: ${body}` };
 };
 
-/** Takes its time: until `release` is called. What is asked with `[hold]` waits for `release(true)`. */
+/** Answers only after `release`. A request with `[hold]` waits for `release(true)`. */
 export class Slow {
   #waiting: { readonly held: boolean; readonly go: () => void }[] = [];
   readonly mind: AgentFunction = (turn) =>
@@ -87,10 +87,10 @@ export class Slow {
 }
 
 /**
- * `boss` asks and completes, `clerk` answers with text, `slow` when it is told to. Every agent may write to every agent
- * of the swarms named.
+ * `boss` asks and completes, `clerk` answers with text, `slow` answers after `release`. Every agent may write to
+ * every agent of the named swarms.
  */
-export function houseSwarm(name: string, others: readonly string[], slow = new Slow()): SwarmDefinition {
+export function testSwarm(name: string, others: readonly string[], slow = new Slow()): SwarmDefinition {
   const names = ["boss", "clerk", "slow"];
   const far = others.flatMap((other) => names.map((agentName) => `${agentName}@${other}`));
   const near = (self: string) => names.filter((other) => other !== self);

@@ -1,22 +1,22 @@
 /** Three swarms that work together, each with its own server and store. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Entry } from "../../src/engine/entries.js";
+import type { Entry } from "../../src/engine/task/entries.js";
 import { call } from "../http/harness.js";
-import { houseSwarm, Slow } from "./agents.js";
-import { type House, introduce, openHouse } from "./house.js";
+import { Slow, testSwarm } from "./agents.js";
+import { introduce, openTestServer, type TestServer } from "./servers.js";
 import { until } from "./until.js";
 import { deliver } from "./wire.js";
 
-let alpha: House;
-let beta: House;
-let gamma: House;
+let alpha: TestServer;
+let beta: TestServer;
+let gamma: TestServer;
 const slow = new Slow();
 
 beforeAll(async () => {
-  alpha = await openHouse({ swarm: houseSwarm("alpha", ["beta", "gamma", "nowhere"]) });
-  beta = await openHouse({ swarm: houseSwarm("beta", ["alpha", "gamma"], slow) });
-  gamma = await openHouse({ swarm: houseSwarm("gamma", ["alpha", "beta"]) });
+  alpha = await openTestServer({ swarm: testSwarm("alpha", ["beta", "gamma", "nowhere"]) });
+  beta = await openTestServer({ swarm: testSwarm("beta", ["alpha", "gamma"], slow) });
+  gamma = await openTestServer({ swarm: testSwarm("gamma", ["alpha", "beta"]) });
   await introduce(alpha, beta, gamma);
 });
 afterAll(async () => {
@@ -24,25 +24,30 @@ afterAll(async () => {
   await Promise.all([alpha.close(), beta.close(), gamma.close()]);
 });
 
-async function journalOf(house: House, role: "user" | "swarm", id: string, taskId: string): Promise<Entry[]> {
-  const task = await house.mailroom.instance({ role, id }).requireTask(taskId);
+async function journalOf(
+  server: TestServer,
+  role: "user" | "swarm",
+  id: string,
+  taskId: string,
+): Promise<Entry[]> {
+  const task = await server.mailroom.instance({ role, id }).requireTask(taskId);
   const entries: Entry[] = [];
   for await (const { entry } of task.journal()) entries.push(entry);
   return entries;
 }
 
-function ended(house: House, id: string, taskId: string): Promise<string> {
+function ended(server: TestServer, id: string, taskId: string): Promise<string> {
   return until(async () => {
-    const task = await house.mailroom.instance({ role: "swarm", id }).task(taskId);
+    const task = await server.mailroom.instance({ role: "swarm", id }).task(taskId);
     const status = await task?.status();
     return status === "running" ? undefined : status;
-  }, `the end of task ${taskId} at ${house.mailroom.swarm.name}`);
+  }, `the end of task ${taskId} at ${server.mailroom.swarm.name}`);
 }
 
 const turnsIn = (entries: readonly Entry[]) => entries.filter((entry) => entry.t === "turn").length;
 
 describe("a task that needs another swarm", () => {
-  it("[MAIL-ROUTE-04, MAIL-INTER-01, MAIL-INTER-04] gets its answer, and its end is told without another round of prompting", async () => {
+  it("[MAIL-ROUTE-04, MAIL-INTER-01, MAIL-INTER-04] gets its answer, and its end prompts no agent of the other swarm", async () => {
     const taskId = randomUUID();
     const answer = await alpha.mailroom.user("ann").ask("ask clerk@beta: Tokyo?", { taskId });
     expect(answer).toMatchObject({ status: "completed", response: "clerk@beta: beta says: Tokyo?" });
@@ -59,7 +64,7 @@ describe("a task that needs another swarm", () => {
       task_contributors: ["user:ann@alpha", "swarm:alpha@beta"],
       remote_swarms: ["beta"],
     });
-    // No ping-pong: nothing of beta's came after the end.
+    // No ping-pong: nothing from beta followed the end.
     const here = await journalOf(alpha, "user", "ann", taskId);
     const end = here.findIndex((entry) => entry.t === "completed");
     expect(here.slice(end + 1).filter((entry) => entry.t === "sent" && entry.remote === undefined)).toEqual(
@@ -67,12 +72,12 @@ describe("a task that needs another swarm", () => {
     );
   });
 
-  it("[MAIL-INTER-03] gets the finish message of a swarm that completes it there", async () => {
+  it("[MAIL-INTER-03] gets the finish message of a swarm that completes it", async () => {
     const answer = await alpha.mailroom.user("ann").ask("ask boss@beta: Osaka?");
     expect(answer).toMatchObject({ status: "completed", response: "boss@beta: echo: Osaka?" });
   });
 
-  it("may ask several agents of several swarms and of its own at once; each gets it once", async () => {
+  it("can ask several agents of several swarms and of its own at once; each gets the request once", async () => {
     const answer = await alpha.mailroom
       .user("ann")
       .ask("ask clerk@beta, boss@beta, clerk@gamma, clerk: all of you");
@@ -85,7 +90,7 @@ describe("a task that needs another swarm", () => {
     ]);
   });
 
-  it("[MAIL-INTER-03, MAIL-INTER-04, MAIL-INST-06] through two others: each answer returns to who asked, and everybody hears the end", async () => {
+  it("[MAIL-INTER-03, MAIL-INTER-04, MAIL-INST-06] through two other swarms: each answer returns to its asker, and all are notified of the end", async () => {
     const taskId = randomUUID();
     const wish = "ask boss@beta: ask clerk@gamma: how far?";
     const answer = await alpha.mailroom.user("ann").ask(wish, { taskId });
@@ -105,7 +110,7 @@ describe("a task that needs another swarm", () => {
     );
   });
 
-  it("goes on there when it goes on here", async () => {
+  it("resumes remotely when it resumes locally", async () => {
     const user = alpha.mailroom.user("ann");
     const taskId = randomUUID();
     await user.ask("ask clerk@beta: one", { taskId });
@@ -120,7 +125,7 @@ describe("a task that needs another swarm", () => {
     ).toHaveLength(1);
   });
 
-  it("of one person is nobody else's, even with the same id", async () => {
+  it("is separate from another user's task with the same id", async () => {
     const taskId = randomUUID();
     const [ann, bob] = await Promise.all([
       alpha.mailroom.user("ann").ask("ask clerk@beta: for ann", { taskId }),
@@ -130,7 +135,7 @@ describe("a task that needs another swarm", () => {
     expect(bob.response).toBe("clerk@beta: beta says: for bob");
   });
 
-  it("when it is cancelled is cancelled there, too", async () => {
+  it("that is cancelled is also cancelled remotely", async () => {
     const taskId = randomUUID();
     const posted = await alpha.mailroom.user("ann").post("ask slow@beta: never mind", { taskId });
     await until(() => slow.begun > 0 || undefined, "the slow agent's turn");
@@ -140,64 +145,67 @@ describe("a task that needs another swarm", () => {
   });
 });
 
-describe("the agent that sent a message is told", () => {
+describe("the sender of a message is notified", () => {
   const told = async (target: string) => {
     const answer = await alpha.mailroom.user("ann").ask(`ask ${target}: hello`);
     expect(answer.status).toBe("completed");
     return answer.response;
   };
 
-  it("[MAIL-ROUTE-05] when the swarm is not known here", async () => {
+  it("[MAIL-ROUTE-05] when the swarm is not registered", async () => {
     expect(await told("clerk@nowhere")).toMatch(
       /^alpha: Your message 'Question' to swarm 'nowhere' was not delivered/,
     );
   });
 
-  it("[MAIL-ROUTE-05] when the other swarm refuses it, in that swarm's words", async () => {
-    const narrow = await openHouse({
+  it("[MAIL-ROUTE-05] when the other swarm refuses it, with that swarm's reason", async () => {
+    const narrow = await openTestServer({
       swarm: {
-        ...houseSwarm("narrow", ["alpha"]),
-        agents: houseSwarm("narrow", ["alpha"]).agents.slice(0, 1),
+        ...testSwarm("narrow", ["alpha"]),
+        agents: testSwarm("narrow", ["alpha"]).agents.slice(0, 1),
       },
     });
-    const wide = await openHouse({ swarm: houseSwarm("wide", ["narrow"]) });
+    const wide = await openTestServer({ swarm: testSwarm("wide", ["narrow"]) });
     await introduce(narrow, wide);
     const answer = await wide.mailroom.user("ann").ask("ask clerk@narrow: hello");
     expect(answer.response).toMatch(/404: unknown local agent: 'clerk'/);
     await Promise.all([narrow.close(), wide.close()]);
   });
 
-  it("when no answer comes in time, and a late answer still arrives", async () => {
-    const house = await openHouse({ swarm: houseSwarm("patient", ["beta"]), limits: { replyTime: 50 } });
-    await introduce(house, beta);
+  it("when no answer arrives in time, and a late answer is still delivered", async () => {
+    const server = await openTestServer({
+      swarm: testSwarm("patient", ["beta"]),
+      limits: { replyTimeout: 50 },
+    });
+    await introduce(server, beta);
     const taskId = randomUUID();
-    const answer = await house.mailroom.user("ann").ask("ask slow@beta: hurry", { taskId });
+    const answer = await server.mailroom.user("ann").ask("ask slow@beta: hurry", { taskId });
     expect(answer.response).toMatch(
       /^patient: Your request to 'slow@beta' was accepted .* no answer came within/,
     );
-    await house.close();
+    await server.close();
     slow.release();
   });
 });
 
 describe("an inactive swarm", () => {
-  it("is skipped with a notice, and used again when it is back", async () => {
+  it("is skipped with a notice, and used again after it recovers", async () => {
     const port = Number(new URL(gamma.url).port);
-    const house = await openHouse({ swarm: houseSwarm("watcher", ["gamma"]) });
-    await introduce(house, gamma);
+    const server = await openTestServer({ swarm: testSwarm("watcher", ["gamma"]) });
+    await introduce(server, gamma);
     await gamma.close();
     await until(
-      () => house.federation.registry.get("gamma")?.isActive === false || undefined,
+      () => server.federation.registry.get("gamma")?.isActive === false || undefined,
       "gamma's absence",
     );
-    const answer = await house.mailroom.user("ann").ask("ask clerk@gamma: there?");
+    const answer = await server.mailroom.user("ann").ask("ask clerk@gamma: there?");
     expect(answer.response).toMatch(/swarm 'gamma' is inactive \(last seen/);
-    gamma = await openHouse({ swarm: houseSwarm("gamma", ["alpha", "beta"]), port });
-    await introduce(gamma, alpha, beta, house);
-    await until(() => house.federation.registry.get("gamma")?.isActive, "gamma's return");
-    const again = await house.mailroom.user("ann").ask("ask clerk@gamma: there?");
+    gamma = await openTestServer({ swarm: testSwarm("gamma", ["alpha", "beta"]), port });
+    await introduce(gamma, alpha, beta, server);
+    await until(() => server.federation.registry.get("gamma")?.isActive, "gamma's return");
+    const again = await server.mailroom.user("ann").ask("ask clerk@gamma: there?");
     expect(again.response).toBe("clerk@gamma: gamma says: there?");
-    await house.close();
+    await server.close();
   });
 });
 
@@ -206,7 +214,7 @@ describe("[MAIL-REST-12] POST /interswarm/message", () => {
     call(alpha.url, "/interswarm/message", { token, json, headers });
   const TOKEN = { user_token: "user:ann" };
 
-  it("sends to an agent of another swarm and answers with what it says", async () => {
+  it("sends to an agent of another swarm and returns its answer", async () => {
     const answer = await send({ ...TOKEN, body: "hello", targets: ["clerk@beta"], subject: "Hi" });
     expect([answer.status, answer.body]).toEqual([
       200,
@@ -223,12 +231,12 @@ describe("[MAIL-REST-12] POST /interswarm/message", () => {
     ["`message` and `target_agent`", { message: "hello", target_agent: "clerk@beta" }, "beta says: hello"],
     ["an agent of this swarm", { body: "hello", targets: ["boss"] }, "echo: hello"],
     ["the swarm's own name", { body: "hello", targets: ["boss@alpha"] }, "echo: hello"],
-  ])("works with %s", async (_, json, body) => {
+  ])("accepts %s", async (_, json, body) => {
     const answer = await send({ ...TOKEN, ...json });
     expect(answer.body).toMatchObject({ response: { message: { body } } });
   });
 
-  it("waits for each of several targets", async () => {
+  it("waits for every target", async () => {
     const answer = await send({ ...TOKEN, body: "hello", targets: ["clerk@beta", "clerk@gamma"] });
     const { response } = answer.body as { response: { message: { body: string } } };
     expect(response.message.body.split("\n\n").sort()).toEqual([
@@ -237,7 +245,7 @@ describe("[MAIL-REST-12] POST /interswarm/message", () => {
     ]);
   });
 
-  it("waits for the second swarm though the first says more than one word, and ends the task on its side", async () => {
+  it("waits for the second swarm even if the first answers several times, and ends the task remotely", async () => {
     const taskId = randomUUID();
     const targets = ["slow@beta", "clerk@gamma"];
     const asked = send({ ...TOKEN, body: "[hold] hello", targets, task_id: taskId });
@@ -282,7 +290,7 @@ describe("[MAIL-REST-12] POST /interswarm/message", () => {
     expect(turnsIn(await journalOf(alpha, "user", "ann", taskId))).toBe(0);
   });
 
-  it("with `stream` has the events, and with an event stream sends them as they come", async () => {
+  it("with `stream` returns the events, and sends them live to an event stream", async () => {
     const answer = await send({ ...TOKEN, body: "hello", targets: ["clerk@beta"], stream: true });
     const { events } = answer.body as { events: { event: string }[] };
     expect(events.map(({ event }) => event)).toEqual(
@@ -295,7 +303,7 @@ describe("[MAIL-REST-12] POST /interswarm/message", () => {
     expect(stream.text).toContain("event: task_complete");
   });
 
-  it("never stores or forwards the token", async () => {
+  it("never stores or forwards the user's token", async () => {
     const taskId = randomUUID();
     await send({ user_token: "s3cr3t-token", body: "hello", targets: ["clerk@beta"], task_id: taskId });
     const here = JSON.stringify(await journalOf(alpha, "user", "ann", taskId));
@@ -314,30 +322,25 @@ describe("[MAIL-REST-12] POST /interswarm/message", () => {
       "'request' messages require exactly one target",
     ],
     [
-      "a type that is not for it",
+      "an unsupported type",
       { ...TOKEN, body: "x", targets: ["a@beta"], msg_type: "interrupt" },
       400,
       "msg_type 'interrupt' is not supported for interswarm send",
     ],
-    [
-      "a swarm that is not known",
-      { ...TOKEN, body: "x", targets: ["a@zeta"] },
-      404,
-      "unknown swarm endpoint: 'zeta'",
-    ],
-  ])("refuses %s", async (_, json, status, detail) => {
+    ["an unknown swarm", { ...TOKEN, body: "x", targets: ["a@zeta"] }, 404, "unknown swarm endpoint: 'zeta'"],
+  ])("rejects %s", async (_, json, status, detail) => {
     const answer = await send(json);
     expect([answer.status, answer.body]).toEqual([status, expect.objectContaining({ detail })]);
   });
 
-  it("is not for agents in this form, and its old name works", async () => {
+  it("is closed to agents in this form, and its old name works", async () => {
     expect((await send({ ...TOKEN, body: "x", targets: ["a@beta"] }, "agent:beta")).status).toBe(401);
     const json = { ...TOKEN, message: "hello", target_agent: "clerk@beta" };
     const old = await call(alpha.url, "/interswarm/send", { token: "user:ann", json });
     expect(old.body).toMatchObject({ response: { message: { body: "beta says: hello" } } });
   });
 
-  it("fails when the target does, and says so", async () => {
+  it("fails when the target fails, with the reason", async () => {
     const answer = await send({ ...TOKEN, body: "x", targets: ["nobody@beta"] });
     expect([answer.status, answer.body]).toEqual([
       200,
@@ -350,11 +353,11 @@ describe("[MAIL-REST-12] POST /interswarm/message", () => {
 });
 
 describe("a stream of a task", () => {
-  it("shows in order what another swarm does for it, marked with that swarm, and ends with the own end", async () => {
+  it("shows another swarm's events in order, marked with that swarm, and ends with the task", async () => {
     const events: { event: string; swarm: unknown; inner: unknown }[] = [];
     for await (const { event, data } of alpha.mailroom.user("ann").stream("ask slow@beta: watch me")) {
       events.push({ event, swarm: data.extra_data.swarm, inner: data.extra_data.event });
-      // Beta's agent answers only when its turn has been seen over here.
+      // Beta's agent answers only after its turn was seen here.
       if (event === "interswarm_event" && data.extra_data.event === "new_message") slow.release();
     }
     expect(events.at(-1)?.event).toBe("task_complete");
@@ -370,40 +373,40 @@ describe("a stream of a task", () => {
   });
 });
 
-it("a stream of another swarm's events ends when that swarm is unregistered", async () => {
-  const house = await openHouse({ swarm: houseSwarm("watcher", ["beta"]) });
-  await introduce(house, beta);
-  await introduce(beta, house);
+it("a stream of a swarm's events ends when the swarm is unregistered", async () => {
+  const server = await openTestServer({ swarm: testSwarm("watcher", ["beta"]) });
+  await introduce(server, beta);
+  await introduce(beta, server);
   const openStreams = async (): Promise<number> => {
     const headers = { authorization: "Bearer admin:root" };
     const text = await (await fetch(`${beta.url}/metrics`, { headers })).text();
     return Number(/^mailroom_streams (\d+)$/m.exec(text)?.[1]);
   };
-  const ann = house.mailroom.user("ann");
+  const ann = server.mailroom.user("ann");
   for await (const { event, data } of ann.stream("ask slow@beta: watch me")) {
     if (event !== "interswarm_event" || data.extra_data.event !== "new_message") continue;
     expect(await openStreams()).toBe(1);
-    await house.federation.registry.unregister("beta");
+    await server.federation.registry.unregister("beta");
     await until(async () => (await openStreams()) === 0 || undefined, "the end of the stream");
     slow.release();
     await (await ann.requireTask(data.task_id)).cancel();
   }
-  await house.close();
+  await server.close();
 });
 
-it("[MAIL-ROUTER-01] one registry and one router serve everybody, also those who were there before a swarm was", async () => {
-  const house = await openHouse({ swarm: houseSwarm("late", ["beta"]) });
-  const ann = house.mailroom.user("ann");
+it("[MAIL-ROUTER-01] one registry and one router serve all callers, also those connected before a swarm was registered", async () => {
+  const server = await openTestServer({ swarm: testSwarm("late", ["beta"]) });
+  const ann = server.mailroom.user("ann");
   expect((await ann.ask("ask clerk@beta: hi")).response).toMatch(/not delivered/);
   const json = { name: "beta", base_url: beta.url, auth_token: "agent:late" };
-  const registered = await call(house.url, "/swarms", { token: "admin:root", json });
+  const registered = await call(server.url, "/swarms", { token: "admin:root", json });
   expect(registered.body).toEqual({ status: "registered", swarm_name: "beta" });
-  await introduce(house, beta);
+  await introduce(server, beta);
   expect((await ann.ask("ask clerk@beta: hi")).response).toBe("clerk@beta: beta says: hi");
-  const listed = await call(house.url, "/swarms", { token: "user:ann" });
+  const listed = await call(server.url, "/swarms", { token: "user:ann" });
   expect(JSON.stringify(listed.body)).not.toMatch(/agent:late|auth/);
   expect(listed.body).toMatchObject({
     swarms: [{ swarm_name: "late" }, { swarm_name: "beta", is_active: true }],
   });
-  await house.close();
+  await server.close();
 });

@@ -1,11 +1,11 @@
 /**
- * Two servers under load, which are killed at random, over wires that are cut at random. In the end every task has ended,
- * and every message was processed exactly once. `CHAOS_SEED` repeats a run's choices, `CHAOS_TASKS` makes it longer.
+ * Two servers under load, killed at random, over connections cut at random. At the end every task has ended and every
+ * message was processed exactly once. `CHAOS_SEED` repeats a run's choices, `CHAOS_TASKS` makes it longer.
  */
 import { randomInt, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Entry } from "../../src/engine/entries.js";
-import { fold } from "../../src/engine/evolve.js";
+import type { Entry } from "../../src/engine/task/entries.js";
+import { fold } from "../../src/engine/task/evolve.js";
 import { openStore } from "../../src/store/index.js";
 import { seededRandom } from "../kit/seeded.js";
 import { compileChild, freePort, ServerProcess, Wire } from "./processes.js";
@@ -17,9 +17,9 @@ const random = seededRandom(SEED).next;
 const between = (low: number, high: number) => low + random() * (high - low);
 
 const SETTINGS = {
-  // Long enough for every outage: here, whatever is not delivered is a mistake.
-  deliveryTime: 300_000,
-  attemptTime: 2_000,
+  // Longer than every outage: an undelivered message is an error here.
+  deliveryTimeout: 300_000,
+  attemptTimeout: 2_000,
   healthInterval: 200,
   failuresToInactive: 100_000,
   requestsPerMinute: 0,
@@ -50,7 +50,7 @@ afterAll(async () => {
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** Each task is posted until it was acknowledged once; the key makes sure that it is one task. */
+/** Posts each task until it is acknowledged; the key makes sure that it is one task. */
 async function post(taskId: string, body: string): Promise<void> {
   for (;;) {
     try {
@@ -61,7 +61,7 @@ async function post(taskId: string, body: string): Promise<void> {
       });
       if (status === 202 || status === 200) return;
     } catch {
-      // It was killed, or is not back yet.
+      // The server was killed, or is not back yet.
     }
     await pause(50);
   }
@@ -78,7 +78,7 @@ interface Task {
   readonly entries: readonly Entry[];
 }
 
-/** What is on the disk of a server that does not run. */
+/** Reads the store of a stopped server. */
 async function tasksOf(server: ServerProcess): Promise<Map<string, Task[]>> {
   const store = await openStore({ directory: server.data, durability: "fast" });
   const journals = new Map<string, Entry[]>();
@@ -140,7 +140,7 @@ it(`[MAIL-OURS-05] every task ends and every message is processed exactly once (
   const poster = async () => {
     for (let index = next++; index < TASKS; index = next++) {
       await post(ids[index] ?? "", wish(index));
-      // Spread over the chaos instead of being over before it begins.
+      // Spread the tasks over the whole run.
       await pause(between(0, 60));
     }
   };
@@ -180,7 +180,7 @@ it(`[MAIL-OURS-05] every task ends and every message is processed exactly once (
       completed.map((entry) => entry.message.message.body),
       told,
     ).toEqual([`${agent}@beta: ${body}`]);
-    // One question left here, one arrived there; one answer left there, one arrived here; one end of it there.
+    // One question left alpha and arrived at beta; one answer returned; one ending arrived at beta.
     expect(sentBy(own.entries, "boss", "Question"), told).toHaveLength(1);
     expect(sentBy(adopted.entries, "boss@alpha", "Question"), told).toHaveLength(1);
     expect(sentBy(adopted.entries, agent), told).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** Peers with a valid token whose mail is meant to do harm, or does so by accident. */
+/** Peers with a valid token whose mail does harm, on purpose or by accident. */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -6,25 +6,29 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { Entry } from "../../src/engine/entries.js";
+import type { Entry } from "../../src/engine/task/entries.js";
 import { call, type Reply } from "../http/harness.js";
 import { agent } from "../kit/swarms.js";
-import { houseSwarm, Slow } from "./agents.js";
-import { type House, type HouseOptions, introduce, openHouse } from "./house.js";
+import { Slow, testSwarm } from "./agents.js";
+import { introduce, openTestServer, type TestServer, type TestServerOptions } from "./servers.js";
 import { until } from "./until.js";
 import { deliver, type WrapperWish, wrapperOf } from "./wire.js";
 
-async function open(options: HouseOptions): Promise<House> {
-  const house = await openHouse(options);
-  onTestFinished(() => house.close());
-  return house;
+async function open(options: TestServerOptions): Promise<TestServer> {
+  const server = await openTestServer(options);
+  onTestFinished(() => server.close());
+  return server;
 }
 
-/** A swarm that accepts all mail and never answers; `events` says what its streams have. */
-async function peerOf(house: House, name: string, events?: string): Promise<{ readonly asked: string[] }> {
+/** A swarm that accepts all mail and never answers; `events` is the content of its streams. */
+async function peerOf(
+  server: TestServer,
+  name: string,
+  events?: string,
+): Promise<{ readonly asked: string[] }> {
   const asked: string[] = [];
   const capabilities = events === undefined ? ["dedupe"] : ["dedupe", "events"];
-  const server = createServer((request: IncomingMessage, response: ServerResponse) => {
+  const peer = createServer((request: IncomingMessage, response: ServerResponse) => {
     asked.push(request.url ?? "");
     request.resume();
     if (request.url === "/") response.end(JSON.stringify({ version: "1.2", swarm: name, capabilities }));
@@ -32,15 +36,15 @@ async function peerOf(house: House, name: string, events?: string): Promise<{ re
       response.writeHead(200, { "content-type": "text/event-stream" }).end(events);
     } else response.end("{}");
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => peer.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
+    peer.closeAllConnections();
+    peer.close();
   });
-  const { port } = server.address() as AddressInfo;
-  const authToken = `agent:${house.mailroom.swarm.name}`;
+  const { port } = peer.address() as AddressInfo;
+  const authToken = `agent:${server.mailroom.swarm.name}`;
   const baseUrl = `http://127.0.0.1:${port}`;
-  await house.federation.registry.register({ name, baseUrl, authToken, volatile: true });
+  await server.federation.registry.register({ name, baseUrl, authToken, volatile: true });
   return { asked };
 }
 
@@ -50,8 +54,8 @@ function directory(): string {
   return path;
 }
 
-async function journalOf(house: House, taskId: string): Promise<Entry[]> {
-  const task = await house.mailroom.user("ann").requireTask(taskId);
+async function journalOf(server: TestServer, taskId: string): Promise<Entry[]> {
+  const task = await server.mailroom.user("ann").requireTask(taskId);
   const entries: Entry[] = [];
   for await (const { entry } of task.journal()) entries.push(entry);
   return entries;
@@ -59,12 +63,12 @@ async function journalOf(house: House, taskId: string): Promise<Entry[]> {
 
 const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
 
-describe("what is nested too deeply to be written down", () => {
+describe("content that is nested too deeply", () => {
   const ANSWER = { type: "response", from: "clerk@beta", to: "boss@alpha", owner: "user:ann@alpha" } as const;
 
-  it.each([100, 20_000])("is refused as mail, %i levels, and disturbs no turn", async (levels) => {
+  it.each([100, 20_000])("is rejected as mail, %i levels, and stops no turn", async (levels) => {
     const slow = new Slow();
-    const alpha = await open({ swarm: houseSwarm("alpha", ["beta"], slow) });
+    const alpha = await open({ swarm: testSwarm("alpha", ["beta"], slow) });
     const beta = await peerOf(alpha, "beta");
     const taskId = randomUUID();
     await alpha.mailroom.user("ann").post("ask slow, clerk@beta: hello", { taskId });
@@ -86,9 +90,9 @@ describe("what is nested too deeply to be written down", () => {
     expect(kinds).not.toContain("recovered");
   });
 
-  it("is left out of copied events, and those after it are not", async () => {
+  it("is skipped in copied events, and later events are copied", async () => {
     const slow = new Slow();
-    const alpha = await open({ swarm: houseSwarm("alpha", ["beta"], slow) });
+    const alpha = await open({ swarm: testSwarm("alpha", ["beta"], slow) });
     const bad = `id: 5\nevent: x\ndata: {"a":${nested(20_000)}}\n\n`;
     await peerOf(alpha, "beta", `${bad}id: 6\nevent: y\ndata: {"a":1}\n\n`);
     const taskId = randomUUID();
@@ -108,12 +112,12 @@ describe("what is nested too deeply to be written down", () => {
   });
 });
 
-describe("names that every object has", () => {
+describe("names of Object.prototype members", () => {
   const NAMES = ["constructor", "valueOf"];
 
-  it.each(NAMES)("a response with the subject '%s' is a response, and ends nothing", async (subject) => {
+  it.each(NAMES)("a response with the subject '%s' ends nothing", async (subject) => {
     const slow = new Slow();
-    const alpha = await open({ swarm: houseSwarm("alpha", ["beta"], slow) });
+    const alpha = await open({ swarm: testSwarm("alpha", ["beta"], slow) });
     const taskId = randomUUID();
     await deliver(alpha.url, "forward", { taskId, to: "slow@alpha" });
     const answer = await deliver(alpha.url, "back", { taskId, to: "slow@alpha", type: "response", subject });
@@ -123,9 +127,9 @@ describe("names that every object has", () => {
     slow.release();
   });
 
-  it.each(NAMES)("a swarm may be called %s: it asks, is asked, and hears the end", async (name) => {
-    const alpha = await open({ swarm: houseSwarm("alpha", [name]) });
-    const other = await open({ swarm: houseSwarm(name, ["alpha"]) });
+  it.each(NAMES)("a swarm named %s can ask, be asked, and receive the ending", async (name) => {
+    const alpha = await open({ swarm: testSwarm("alpha", [name]) });
+    const other = await open({ swarm: testSwarm(name, ["alpha"]) });
     await introduce(alpha, other);
     const taskId = randomUUID();
     const { response } = await alpha.mailroom.user("ann").ask(`ask clerk@${name}: hello`, { taskId });
@@ -133,17 +137,17 @@ describe("names that every object has", () => {
     await until(async () => {
       const task = await other.mailroom.instance({ role: "swarm", id: "alpha" }).requireTask(taskId);
       return (await task.status()) === "completed";
-    }, "the end over there");
+    }, "the end at the peer");
     const [told] = (await journalOf(alpha, taskId)).flatMap((entry) =>
       entry.t === "sent" && entry.message.message.subject === "::task_complete::"
         ? [entry.message.message]
         : [],
     );
-    // By what is remembered of the other swarm, and not `all@…`.
+    // By the recorded contact, not `all@…`.
     expect(told).toMatchObject({ recipient: { address: `clerk@${name}` } });
   });
 
-  it("an answer with such a subject gets across with a signature", async () => {
+  it("an answer with such a subject is signed and delivered", async () => {
     const answering = agent("clerk", {
       interswarm: true,
       targets: ["boss@alpha"],
@@ -153,10 +157,10 @@ describe("names that every object has", () => {
         return { calls: [{ id: "1", name: "send_response", args }] };
       },
     });
-    const beta = houseSwarm("beta", ["alpha"]);
+    const beta = testSwarm("beta", ["alpha"]);
     const others = beta.agents.filter(({ name }) => name !== "clerk");
     const [here, there] = [
-      await open({ swarm: houseSwarm("alpha", ["beta"]), data: directory() }),
+      await open({ swarm: testSwarm("alpha", ["beta"]), data: directory() }),
       await open({ swarm: { ...beta, agents: [...others, answering] }, data: directory() }),
     ];
     await introduce(here, there);
@@ -165,9 +169,9 @@ describe("names that every object has", () => {
   });
 });
 
-it("an ending for two instances of which one could not be written is carried through when it comes again", async () => {
+it("an ending for two instances that was stored for one only is completed by the retry", async () => {
   const slow = new Slow();
-  const alpha = await open({ swarm: houseSwarm("alpha", ["beta", "gamma"], slow) });
+  const alpha = await open({ swarm: testSwarm("alpha", ["beta", "gamma"], slow) });
   const taskId = randomUUID();
   const owner = "user:bob@beta";
   const asked: WrapperWish = { taskId, to: "slow@alpha", owner };
@@ -194,10 +198,10 @@ it("an ending for two instances of which one could not be written is carried thr
   slow.release();
 });
 
-it("a contributor cannot cut a task off from the others by naming more contributors than they take", async () => {
+it("a contributor cannot cut off a task by naming more contributors than peers accept", async () => {
   const slow = new Slow();
-  const alpha = await open({ swarm: houseSwarm("alpha", ["beta", "gamma"], slow) });
-  const beta = await open({ swarm: houseSwarm("beta", ["alpha"]) });
+  const alpha = await open({ swarm: testSwarm("alpha", ["beta", "gamma"], slow) });
+  const beta = await open({ swarm: testSwarm("beta", ["alpha"]) });
   await introduce(alpha, beta);
   const gamma = await peerOf(alpha, "gamma");
   const taskId = randomUUID();
@@ -226,10 +230,10 @@ it("a contributor cannot cut a task off from the others by naming more contribut
   slow.release();
 });
 
-it("a peer that hangs up while it waits for the end of a task gives its place back", async () => {
+it("a peer that disconnects while it waits for the end of a task releases its slot", async () => {
   const slow = new Slow();
   const limits = { waits: 1, waitsPerCaller: 1 };
-  const alpha = await open({ swarm: houseSwarm("alpha", ["beta"], slow), server: { limits } });
+  const alpha = await open({ swarm: testSwarm("alpha", ["beta"], slow), server: { limits } });
   const stop = new AbortController();
   const waiting = fetch(`${alpha.url}/interswarm/message`, {
     method: "POST",

@@ -1,17 +1,20 @@
-/** What another swarm may do here, through the real door: the attacks of mail.md 7.10 and captures 082–100 and 150. */
+/**
+ * What another swarm may do here, over HTTP: forged senders, owners and contributors that the reference accepts
+ * (REF-15), and the recorded exchanges.
+ */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call } from "../http/harness.js";
-import { houseSwarm, Slow } from "./agents.js";
-import { type House, openHouse } from "./house.js";
+import { Slow, testSwarm } from "./agents.js";
+import { openTestServer, type TestServer } from "./servers.js";
 import { until } from "./until.js";
 import { deliver, wrapperOf } from "./wire.js";
 
-let alpha: House;
+let alpha: TestServer;
 const slow = new Slow();
 
 beforeAll(async () => {
-  alpha = await openHouse({ swarm: houseSwarm("alpha", ["beta", "gamma"], slow) });
+  alpha = await openTestServer({ swarm: testSwarm("alpha", ["beta", "gamma"], slow) });
 });
 afterAll(async () => {
   slow.release();
@@ -28,7 +31,7 @@ async function bodiesIn(instance: { role: "user" | "swarm"; id: string }, taskId
   return bodies;
 }
 
-/** A task of alice's that waits for an agent of swarm beta, which has never answered. */
+/** A task of alice's that waits for an agent of swarm beta, which never answered. */
 async function taskOfAlice(wish: string): Promise<string> {
   const taskId = randomUUID();
   await alpha.mailroom.user("alice").post(wish, { taskId });
@@ -36,7 +39,15 @@ async function taskOfAlice(wish: string): Promise<string> {
 }
 
 describe("a forward", () => {
-  it("[MAIL-REST-11, MAIL-INTER-01, MAIL-INST-03, MAIL-INST-04] adopts the task under its id, for the swarm that sent it", async () => {
+  it("[MAIL-G-16] with fields that are unknown here is accepted without them", async () => {
+    const wrapper = wrapperOf();
+    const payload = { ...wrapper.payload, mood: "good", broadcast_id: "x" };
+    const message = { ...wrapper, payload, task_id: "their own idea", extra: { deep: 1 } };
+    const answer = await call(alpha.url, "/interswarm/forward", { token: "agent:beta", json: { message } });
+    expect(answer.status).toBe(200);
+  });
+
+  it("[MAIL-REST-11, MAIL-INTER-01, MAIL-INST-03, MAIL-INST-04] adopts the task under its id, in the instance of the sending swarm", async () => {
     const taskId = randomUUID();
     const answer = await deliver(alpha.url, "forward", { taskId });
     expect(answer.status).toBe(200);
@@ -51,13 +62,13 @@ describe("a forward", () => {
       task_owner: "user:bob@beta",
       task_contributors: ["user:bob@beta", "swarm:beta@alpha"],
     });
-    // Another agent of the same swarm comes to the same instance.
+    // Another agent of the same swarm reaches the same instance.
     const second = await deliver(alpha.url, "forward", { taskId, from: "other@beta", body: "Osaka?" });
     expect(second.status).toBe(200);
     expect((await peer("beta").tasks()).tasks.filter(({ task_id }) => task_id === taskId)).toHaveLength(1);
   });
 
-  it("has an effect once, however often and however closely together it comes", async () => {
+  it("takes effect once, however often and however concurrently it arrives", async () => {
     const wish = { taskId: randomUUID(), messageId: randomUUID(), body: "only once" };
     const answers = await Promise.all([1, 2, 3].map(() => deliver(alpha.url, "forward", wish)));
     answers.push(await deliver(alpha.url, "back", wish));
@@ -77,7 +88,7 @@ describe("a forward", () => {
     expect(await bodiesIn({ role: "swarm", id: "gamma" }, wish.taskId)).toContain("Tokyo?");
   });
 
-  it("expands `all` to every agent here", async () => {
+  it("expands `all` to every local agent", async () => {
     const taskId = randomUUID();
     await deliver(alpha.url, "forward", { taskId, to: "all@alpha" });
     const task = await peer("beta").requireTask(taskId);
@@ -89,7 +100,7 @@ describe("a forward", () => {
     }
   });
 
-  it("goes to a task of that id even if it has ended, and makes it go on", async () => {
+  it("resumes a task of that id that has ended", async () => {
     const taskId = randomUUID();
     await deliver(alpha.url, "forward", { taskId, to: "boss@alpha", body: "first" });
     const task = await peer("beta").requireTask(taskId);
@@ -107,22 +118,21 @@ describe("a forward", () => {
   });
 });
 
-describe("[MAIL-ERR-03, MAIL-SEC-02] what is wrong is answered with its own status and changes nothing", () => {
+describe("[MAIL-ERR-03, MAIL-SEC-02] an invalid message gets its own status and changes nothing", () => {
   const { task_owner: _, ...noOwner } = wrapperOf();
   it.each([
     ["no message", {}, 400],
-    ["a message that is none", { message: 3 }, 400],
+    ["an invalid message", { message: 3 }, 400],
     ["a missing field", { message: noOwner }, 400],
     ["a field of a wrong type", { message: { ...wrapperOf(), source_swarm: 3 } }, 400],
-    ["an unknown field", { message: { ...wrapperOf(), extra: 1 } }, 400],
     ["an empty payload", { message: { ...wrapperOf(), payload: {} } }, 400],
     [
-      "a type that does not cross swarms",
+      "a type that is not sent between swarms",
       { message: { ...wrapperOf(), msg_type: "broadcast_complete" } },
       400,
     ],
     ["another swarm's mail", { message: wrapperOf({ target: "gamma" }) }, 400],
-    ["a bad contributor", { message: wrapperOf({ contributors: ["alice"] }) }, 400],
+    ["an invalid contributor", { message: wrapperOf({ contributors: ["alice"] }) }, 400],
     ["an unknown agent", { message: wrapperOf({ to: "nobody@alpha" }) }, 404],
     ["too many hops", { message: wrapperOf({ metadata: { hops: 99 } }) }, 400],
   ])("%s", async (_, json, status) => {
@@ -133,7 +143,7 @@ describe("[MAIL-ERR-03, MAIL-SEC-02] what is wrong is answered with its own stat
     ]);
   });
 
-  it("the wrong role, and nobody at all", async () => {
+  it("the wrong role, and no credentials", async () => {
     const wrongRole = await deliver(alpha.url, "forward", {}, "user:beta");
     expect([wrongRole.status, wrongRole.body]).toEqual([
       401,
@@ -150,24 +160,24 @@ describe("[MAIL-ERR-03, MAIL-SEC-02] what is wrong is answered with its own stat
     expect([answer.status, answer.body]).toEqual([409, expect.objectContaining({ code: "owner_mismatch" })]);
   });
 
-  it("a back for a task that is unknown here, from a swarm that has nothing to do with it", async () => {
+  it("a back for an unknown task, from a swarm that does not contribute", async () => {
     const stranger = { owner: "user:bob@delta", contributors: ["user:bob@delta"] };
     expect((await deliver(alpha.url, "back", { ...stranger, taskId: randomUUID() })).status).toBe(404);
-    // From a contributor it is adopted (decisions E2).
+    // From a contributor, it is adopted (decision E2).
     const contributor = { ...stranger, contributors: ["user:bob@delta", "swarm:delta@beta"] };
     expect((await deliver(alpha.url, "back", { ...contributor, taskId: randomUUID() })).status).toBe(200);
   });
 });
 
 describe("an attack", () => {
-  it("with another swarm's name does not get past the token (capture 091)", async () => {
+  it("with another swarm's name is rejected by its token (REF-15)", async () => {
     const spoofed = await deliver(alpha.url, "forward", { source: "gamma" }, "agent:beta");
     expect([spoofed.status, spoofed.body]).toEqual([401, expect.objectContaining({ code: "peer_mismatch" })]);
     const sender = await deliver(alpha.url, "forward", { from: "boss@gamma" });
     expect(sender.status).toBe(401);
   });
 
-  it("[MAIL-OURS-06] on a task that never left this swarm is answered as if there were no such task (capture 150)", async () => {
+  it("[MAIL-OURS-06] on a task that never left this swarm gets the answer for an unknown task (REF-15)", async () => {
     const taskId = await taskOfAlice("ask slow: wait");
     await until(() => slow.begun > 0 || undefined, "the slow agent's turn");
     const attempts = [
@@ -199,7 +209,7 @@ describe("an attack", () => {
     expect(JSON.stringify(await task.record())).not.toContain("INJECTED");
   });
 
-  it("[MAIL-INST-05] cannot make one of our people work on a task of others", async () => {
+  it("[MAIL-INST-05] cannot make a local user work on a foreign task", async () => {
     const taskId = randomUUID();
     await deliver(alpha.url, "back", {
       taskId,
@@ -211,14 +221,14 @@ describe("an attack", () => {
     expect(record.task_contributors).toEqual(["user:bob@beta", "swarm:beta@alpha"]);
   });
 
-  it("as an owner that this swarm's instances can never be", async () => {
+  it("as an owner that a local instance can never be", async () => {
     const taskId = randomUUID();
     await deliver(alpha.url, "forward", { taskId });
     const answer = await deliver(alpha.url, "back", { source: "gamma", taskId, owner: "swarm:beta@alpha" });
     expect(answer.status).toBe(404);
   });
 
-  it("[MAIL-OURS-06] by reading along: a task's events are for swarms that own it or work on it", async () => {
+  it("[MAIL-OURS-06] by reading: a task's events are visible only to swarms that own it or work on it", async () => {
     const taskId = randomUUID();
     await deliver(alpha.url, "forward", { taskId });
     const path = `/interswarm/tasks/${taskId}/events`;
@@ -231,7 +241,7 @@ describe("an attack", () => {
     );
   });
 
-  it("by ending a task of others: only its owner's swarm and who asked can", async () => {
+  it("by ending a foreign task: only the owner's swarm and the asker can", async () => {
     const taskId = randomUUID();
     await deliver(alpha.url, "forward", { taskId, to: "slow@alpha" });
     const task = await peer("beta").requireTask(taskId);
@@ -245,8 +255,11 @@ describe("an attack", () => {
     slow.release();
   });
 
-  it("by sending more than a peer may", async () => {
-    const strict = await openHouse({ swarm: houseSwarm("alpha", []), settings: { requestsPerMinute: 3 } });
+  it("by exceeding the rate limit", async () => {
+    const strict = await openTestServer({
+      swarm: testSwarm("alpha", []),
+      settings: { requestsPerMinute: 3 },
+    });
     try {
       const statuses: number[] = [];
       for (let n = 0; n < 5; n++) statuses.push((await deliver(strict.url, "forward")).status);
@@ -263,13 +276,13 @@ describe("an attack", () => {
   });
 });
 
-describe("the forms of older versions", () => {
-  it("a bare wrapper is taken on both routes", async () => {
+describe("older message forms", () => {
+  it("a bare wrapper is accepted on both routes", async () => {
     const answer = await call(alpha.url, "/interswarm/forward", { token: "agent:beta", json: wrapperOf() });
     expect(answer.status).toBe(200);
   });
 
-  it("a wrapper on /interswarm/message is answered with the finishing message", async () => {
+  it("a wrapper on /interswarm/message is answered with the finish message", async () => {
     const { task_owner: _, task_contributors: __, ...old } = wrapperOf({ to: "boss@alpha", body: "hello" });
     const answer = await call(alpha.url, "/interswarm/message", { token: "agent:beta", json: old });
     expect(answer.status).toBe(200);
@@ -285,7 +298,7 @@ describe("the forms of older versions", () => {
     });
   });
 
-  it("a message on /interswarm/response finds its task by the id, or nobody", async () => {
+  it("a message on /interswarm/response finds its task by id, or is rejected", async () => {
     const taskId = randomUUID();
     await deliver(alpha.url, "forward", { taskId });
     const { payload, message_id, timestamp } = wrapperOf({ taskId, type: "response", body: "later" });
@@ -301,7 +314,7 @@ describe("the forms of older versions", () => {
     ]);
   });
 
-  it("the end of a task that is not known here is acknowledged and dropped", async () => {
+  it("the end of an unknown task is acknowledged and dropped", async () => {
     const ending = { type: "response", subject: "::task_complete::", to: "supervisor@alpha" } as const;
     const answer = await deliver(alpha.url, "forward", { ...ending, taskId: randomUUID() });
     expect(answer.status).toBe(200);

@@ -1,25 +1,25 @@
-/** What comes too late: answers after the time for them, and mail that nobody took in time. */
+/** Late answers, and mail that was not accepted in time. */
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import type { AgentFunction } from "../../src/engine/agent.js";
-import type { Entry } from "../../src/engine/entries.js";
+import type { Entry } from "../../src/engine/task/entries.js";
+import { VirtualClock } from "../../src/testing/virtual-clock.js";
 import { agent } from "../kit/swarms.js";
-import { VirtualClock } from "../kit/virtual-clock.js";
-import { houseSwarm, Slow } from "./agents.js";
-import { type House, type HouseOptions, introduce, openHouse } from "./house.js";
+import { Slow, testSwarm } from "./agents.js";
+import { introduce, openTestServer, type TestServer, type TestServerOptions } from "./servers.js";
 import { until } from "./until.js";
 import { deliver } from "./wire.js";
 
-async function open(options: HouseOptions): Promise<House> {
-  const house = await openHouse(options);
-  onTestFinished(() => house.close());
-  return house;
+async function open(options: TestServerOptions): Promise<TestServer> {
+  const server = await openTestServer(options);
+  onTestFinished(() => server.close());
+  return server;
 }
 
-async function journalOf(house: House, taskId: string): Promise<Entry[]> {
-  const task = await house.mailroom.user("ann").requireTask(taskId);
+async function journalOf(server: TestServer, taskId: string): Promise<Entry[]> {
+  const task = await server.mailroom.user("ann").requireTask(taskId);
   const entries: Entry[] = [];
   for await (const { entry } of task.journal()) entries.push(entry);
   return entries;
@@ -28,7 +28,7 @@ async function journalOf(house: House, taskId: string): Promise<Entry[]> {
 const sentBy = (entries: readonly Entry[], sender: string) =>
   entries.filter((entry) => entry.t === "sent" && entry.message.message.sender.address === sender);
 
-/** Asks elsewhere; when no answer comes, asks at home and goes on; completes with the first answer that it gets. */
+/** Asks another swarm; without an answer, asks a local agent and continues; completes with the first answer. */
 const patient: AgentFunction = (turn) => {
   const [{ message, msg_type }] = turn.messages;
   const ask = (target: string) => ({
@@ -41,9 +41,9 @@ const patient: AgentFunction = (turn) => {
   return ask(message.sender.address_type === "system" ? "slow" : "slow@beta");
 };
 
-it("an answer after the time for it reaches the agent that asked, if the task still runs; later it is kept and changes nothing", async () => {
+it("a late answer reaches its asker while the task runs, and is only recorded afterwards", async () => {
   const [here, there] = [new Slow(), new Slow()];
-  const { agents, ...rest } = houseSwarm("alpha", ["beta"], here);
+  const { agents, ...rest } = testSwarm("alpha", ["beta"], here);
   const boss = agent("boss", {
     targets: ["slow", "slow@beta"],
     supervisor: true,
@@ -53,9 +53,9 @@ it("an answer after the time for it reaches the agent that asked, if the task st
   });
   const alpha = await open({
     swarm: { ...rest, agents: [boss, ...agents.slice(1)] },
-    limits: { replyTime: 50 },
+    limits: { replyTimeout: 50 },
   });
-  const beta = await open({ swarm: houseSwarm("beta", ["alpha"], there) });
+  const beta = await open({ swarm: testSwarm("beta", ["alpha"], there) });
   onTestFinished(() => {
     here.release(true);
     there.release(true);
@@ -63,7 +63,7 @@ it("an answer after the time for it reaches the agent that asked, if the task st
   await introduce(alpha, beta);
   const taskId = randomUUID();
   const answered = alpha.mailroom.user("ann").ask("go", { taskId });
-  // It has been told, and goes on at home.
+  // It was notified and continues locally.
   await until(() => here.begun > 0 || undefined, "the notice");
   there.release(true);
   expect(await answered).toMatchObject({ status: "completed", response: "slow@beta: late: [hold] hurry" });
@@ -74,7 +74,7 @@ it("an answer after the time for it reaches the agent that asked, if the task st
   expect([sentBy(before, "slow@beta").length, notices.length]).toEqual([1, 1]);
   if (late?.t !== "sent" || late.message.msg_type !== "response") throw new Error("the late answer");
 
-  // The same answer once more, in a message of its own, when the task has ended.
+  // The same answer in another message, after the task has ended.
   const again = await deliver(alpha.url, "back", {
     taskId,
     owner: "user:ann@alpha",
@@ -97,7 +97,7 @@ it("an answer after the time for it reaches the agent that asked, if the task st
   expect(turns(after)).toBe(turns(before));
 });
 
-it("[MAIL-ROUTE-05, MAIL-OURS-08] mail that finds no place beside an attempt that hangs is given back at its deadline, not when the attempt ends", async () => {
+it("[MAIL-ROUTE-05, MAIL-OURS-08] mail waiting behind a hanging attempt fails at its own deadline, not when the attempt ends", async () => {
   const server = createServer((request, response) => {
     request.resume();
     const root = { version: "1.2", swarm: "hanging", capabilities: ["dedupe"] };
@@ -110,12 +110,12 @@ it("[MAIL-ROUTE-05, MAIL-OURS-08] mail that finds no place beside an attempt tha
   });
   const clock = new VirtualClock();
   const HOUR = 3_600_000;
-  const alpha = await openHouse({
-    swarm: houseSwarm("alpha", ["hanging"]),
+  const alpha = await openTestServer({
+    swarm: testSwarm("alpha", ["hanging"]),
     clock,
     settings: {
-      deliveryTime: 120_000,
-      attemptTime: HOUR,
+      deliveryTimeout: 120_000,
+      attemptTimeout: HOUR,
       attemptsPerSwarm: 1,
       healthInterval: 1_000 * HOUR,
       failuresToInactive: 1_000,
@@ -123,7 +123,7 @@ it("[MAIL-ROUTE-05, MAIL-OURS-08] mail that finds no place beside an attempt tha
   });
   onTestFinished(async () => {
     const closed = alpha.close().then(() => true);
-    // It gives what runs a moment of its own clock.
+    // Advance the virtual clock until the deadline fires.
     await until(() => {
       clock.advance(10_000);
       return Promise.race([closed, undefined]);
@@ -143,7 +143,7 @@ it("[MAIL-ROUTE-05, MAIL-OURS-08] mail that finds no place beside an attempt tha
     clock.advance(10_000);
     return (await second.task.status()) !== "running" || undefined;
   }, "the notice");
-  expect(JSON.stringify(await second.outcome)).toMatch(/not delivered by its deadline; it was never tried/);
+  expect(JSON.stringify(await second.outcome)).toMatch(/not delivered by its deadline; no attempt was made/);
   expect(clock.now() - start).toBeLessThan(HOUR / 10);
   expect(await first.task.status()).toBe("running");
 });

@@ -1,4 +1,4 @@
-/** The way out, as far as it can lead: TLS, redirects, names that change their meaning. */
+/** Limits of outgoing connections: TLS, redirects, DNS rebinding. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
@@ -9,25 +9,25 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { AgentFunction } from "../../src/engine/agent.js";
 import { createAuthority, issueCertificate, type PemPair } from "../../src/mesh/dev-ca/certificate.js";
 import { agent } from "../kit/swarms.js";
-import { houseSwarm } from "./agents.js";
-import { type House, type HouseOptions, introduce, openHouse } from "./house.js";
+import { testSwarm } from "./agents.js";
+import { introduce, openTestServer, type TestServer, type TestServerOptions } from "./servers.js";
 import { until } from "./until.js";
 
-async function open(options: HouseOptions): Promise<House> {
-  const house = await openHouse(options);
-  onTestFinished(() => house.close());
-  return house;
+async function open(options: TestServerOptions): Promise<TestServer> {
+  const server = await openTestServer(options);
+  onTestFinished(() => server.close());
+  return server;
 }
 
 interface Place {
   readonly port: number;
   readonly url: string;
-  /** What was asked of it, as `GET /path`. */
+  /** The requests it received, as `GET /path`. */
   readonly asked: string[];
   cut(): void;
 }
 
-/** A server that does what the test says, and remembers who came. */
+/** A scripted server that records its requests. */
 async function place(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
   where: { readonly tls?: PemPair; readonly host?: string; readonly port?: number } = {},
@@ -50,7 +50,7 @@ async function place(
   return { port, url: `${scheme}://${host}:${port}`, asked, cut: () => server.closeAllConnections() };
 }
 
-/** Like a swarm, up to the moment when it gets mail. */
+/** Answers like a swarm until it receives mail. */
 function likeSwarm(name: string, onMail: (response: ServerResponse) => void) {
   return ({ url }: IncomingMessage, response: ServerResponse) => {
     if (url === "/") {
@@ -64,25 +64,25 @@ describe("mail between two swarms over TLS", async () => {
   const authority = await createAuthority(Date.now());
   const stranger = await createAuthority(Date.now());
 
-  async function files(): Promise<{ readonly cert: string; readonly key: string }> {
+  async function files(issuedAt: number): Promise<{ readonly cert: string; readonly key: string }> {
     const directory = mkdtempSync(join(tmpdir(), "mailroom-tls-"));
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-    const pair = await issueCertificate(authority, ["127.0.0.1"], Date.now());
+    const pair = await issueCertificate(authority, ["127.0.0.1"], issuedAt);
     const paths = { cert: join(directory, "cert.pem"), key: join(directory, "key.pem") };
     writeFileSync(paths.cert, pair.cert);
     writeFileSync(paths.key, pair.key);
     return paths;
   }
-  const secure = async (name: string, other: string, ca: string) =>
+  const secure = async (name: string, other: string, ca: string, issuedAt = Date.now()) =>
     await open({
-      swarm: houseSwarm(name, [other]),
+      swarm: testSwarm(name, [other]),
       ca,
-      server: { tls: await files() },
-      // A handshake takes a machine with much to do longer than a request.
-      settings: { failuresToInactive: 1_000, attemptTime: 15_000, healthTime: 15_000 },
+      server: { tls: await files(issuedAt) },
+      // On a busy machine, a TLS handshake takes longer than a request.
+      settings: { failuresToInactive: 1_000, attemptTimeout: 15_000, healthTimeout: 15_000 },
     });
 
-  it("[MAIL-SEC-01] crosses both ways when each trusts the authority that signed for the other", async () => {
+  it("[MAIL-SEC-01] works both ways when each side trusts the other's CA", async () => {
     const alpha = await secure("alpha", "beta", authority.cert);
     const beta = await secure("beta", "alpha", authority.cert);
     await introduce(alpha, beta);
@@ -91,7 +91,21 @@ describe("mail between two swarms over TLS", async () => {
     expect(answer.response).toBe("clerk@beta: beta says: in private");
   });
 
-  it("[MAIL-SEC-01, MAIL-ERR-04] does not when it was signed by somebody else, and the sender is told why", async () => {
+  it("[MAIL-SEC-01, MAIL-ERR-04] fails with an expired certificate, and the sender gets the reason", async () => {
+    const tenYears = 10 * 365 * 24 * 60 * 60 * 1000;
+    const alpha = await secure("alpha", "beta", authority.cert);
+    const beta = await secure("beta", "alpha", authority.cert, Date.now() - tenYears);
+    await introduce(alpha, beta);
+    expect(await alpha.federation.ping("beta")).toMatchObject({
+      ok: false,
+      reason: expect.stringMatching(/certificate has expired/),
+    });
+    await alpha.federation.registry.seen("beta", { at: Date.now() });
+    const answer = await alpha.mailroom.user("ann").ask("ask clerk@beta: hello");
+    expect(answer.response).toMatch(/to swarm 'beta' was not delivered: .*certificate has expired/);
+  });
+
+  it("[MAIL-SEC-01, MAIL-ERR-04] fails with a certificate of an untrusted CA, and the sender gets the reason", async () => {
     const alpha = await secure("alpha", "beta", stranger.cert);
     const beta = await secure("beta", "alpha", authority.cert);
     await introduce(alpha, beta);
@@ -100,8 +114,8 @@ describe("mail between two swarms over TLS", async () => {
       reason: expect.stringMatching(/certificate/),
     });
     const skipped = await alpha.mailroom.user("ann").ask("ask clerk@beta: hello");
-    expect(skipped.response).toMatch(/swarm 'beta' is inactive \(it was never seen\)/);
-    // As if it had been well until its certificate changed.
+    expect(skipped.response).toMatch(/swarm 'beta' is inactive \(never seen\)/);
+    // As if it was reachable until its certificate changed.
     await alpha.federation.registry.seen("beta", { at: Date.now() });
     const answer = await alpha.mailroom.user("ann").ask("ask clerk@beta: hello");
     expect(answer.response).toMatch(
@@ -115,19 +129,19 @@ describe("[MAIL-OURS-07] a redirect is not followed", () => {
   it("at registration", async () => {
     const victim = await place((_, response) => response.end('{"version": "1.2", "swarm": "beta"}'));
     const lure = await place((_, response) => response.writeHead(302, { location: victim.url }).end());
-    const alpha = await open({ swarm: houseSwarm("alpha", ["beta"]) });
+    const alpha = await open({ swarm: testSwarm("alpha", ["beta"]) });
     const known = { name: "beta", baseUrl: lure.url, authToken: "s3cret", volatile: true };
     expect(await alpha.federation.registry.register(known)).toMatchObject({ isActive: false, version: null });
     expect(await alpha.federation.ping("beta")).toEqual({ ok: false, reason: "it answered 302" });
     expect(victim.asked).toEqual([]);
   });
 
-  it("by mail, and the sender is told", async () => {
+  it("by mail, and the sender is notified", async () => {
     const victim = await place((_, response) => response.end("{}"));
     const lure = await place(
       likeSwarm("beta", (response) => response.writeHead(307, { location: `${victim.url}/admin` }).end()),
     );
-    const alpha = await open({ swarm: houseSwarm("alpha", ["beta"]) });
+    const alpha = await open({ swarm: testSwarm("alpha", ["beta"]) });
     const known = { name: "beta", baseUrl: lure.url, authToken: "s3cret", volatile: true };
     await alpha.federation.registry.register(known);
     const answer = await alpha.mailroom.user("ann").ask("ask clerk@beta: hello");
@@ -150,7 +164,7 @@ describe("[MAIL-OURS-07] a redirect is not followed", () => {
   });
 });
 
-/** Its only agent looks for swarms at one address. */
+/** Its only agent discovers swarms at one address. */
 function seeking(url: string) {
   const run: AgentFunction = ({ results: [result] }) => {
     const call =
@@ -160,14 +174,14 @@ function seeking(url: string) {
     return { calls: [call] };
   };
   const boss = agent("boss", { supervisor: true, entrypoint: true, interswarm: true, run });
-  return { ...houseSwarm("alpha", []), agents: [boss] };
+  return { ...testSwarm("alpha", []), agents: [boss] };
 }
 
-describe("[MAIL-OURS-07] a name that comes to mean something else", async () => {
+describe("[MAIL-OURS-07] a host name that resolves to another address later", async () => {
   const authority = await createAuthority(Date.now());
   const tls = await issueCertificate(authority, ["beta.example"], Date.now());
 
-  /** `beta.example` is one of two addresses of this machine; only the first is one that may be called. */
+  /** `beta.example` resolves to one of two addresses of this machine; only the first is allowed. */
   async function rebound() {
     const home = await place(
       likeSwarm("beta", (response) => response.writeHead(500).end()),
@@ -180,7 +194,7 @@ describe("[MAIL-OURS-07] a name that comes to mean something else", async () => 
     });
     let address = "127.0.0.1";
     const alpha = await open({
-      swarm: houseSwarm("alpha", ["beta"]),
+      swarm: testSwarm("alpha", ["beta"]),
       ca: authority.cert,
       settings: { allow: ["127.0.0.1"], failuresToInactive: 1_000 },
       resolve: async () => [{ address, family: 4 }],
@@ -198,7 +212,7 @@ describe("[MAIL-OURS-07] a name that comes to mean something else", async () => 
     };
   }
 
-  it("gets neither checks nor mail, and the sender is told", async () => {
+  it("gets neither checks nor mail, and the sender is notified", async () => {
     const { alpha, inside, rebind } = await rebound();
     expect(alpha.federation.registry.get("beta")).toMatchObject({ isActive: true, version: "1.2" });
     expect(await alpha.federation.ping("beta")).toMatchObject({ ok: true });
@@ -213,13 +227,13 @@ describe("[MAIL-OURS-07] a name that comes to mean something else", async () => 
     expect(inside.asked).toEqual([]);
   });
 
-  it("is not even asked once at registration, though this machine itself may be registered by its own names", async () => {
+  it("is not called at registration, although this machine may be registered by its own names", async () => {
     const inside = await place(
       likeSwarm("beta", () => {}),
       { tls },
     );
     const alpha = await open({
-      swarm: houseSwarm("alpha", ["beta"]),
+      swarm: testSwarm("alpha", ["beta"]),
       ca: authority.cert,
       resolve: async () => [{ address: "127.0.0.1", family: 4 }],
     });
@@ -231,7 +245,7 @@ describe("[MAIL-OURS-07] a name that comes to mean something else", async () => 
     expect(await register(`http://localhost:${plain.port}`)).toMatchObject({ isActive: true });
   });
 
-  it("found by discovery is registered without an admin only if it leads to where strangers may send us", async () => {
+  it("found by discovery is registered without an admin only if untrusted URLs may reach it", async () => {
     const inside = await place(likeSwarm("local", () => {}));
     const swarms = [
       { swarm_name: "local", base_url: inside.url },

@@ -1,4 +1,4 @@
-/** What the operator decides: signatures, identities, hops, discovery; and the tools that agents have for other swarms. */
+/** What the operator decides: signatures, identities, hops, discovery; and the agents' tools for other swarms. */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:http";
@@ -9,15 +9,15 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { AgentFunction } from "../../src/engine/agent.js";
 import type { SwarmDefinition } from "../../src/engine/definition.js";
 import { agent } from "../kit/swarms.js";
-import { houseSwarm } from "./agents.js";
-import { type House, type HouseOptions, introduce, openHouse } from "./house.js";
+import { testSwarm } from "./agents.js";
+import { introduce, openTestServer, type TestServer, type TestServerOptions } from "./servers.js";
 import { until } from "./until.js";
 import { deliver } from "./wire.js";
 
-async function open(options: HouseOptions): Promise<House> {
-  const house = await openHouse(options);
-  onTestFinished(() => house.close());
-  return house;
+async function open(options: TestServerOptions): Promise<TestServer> {
+  const server = await openTestServer(options);
+  onTestFinished(() => server.close());
+  return server;
 }
 
 function directory(): string {
@@ -26,7 +26,7 @@ function directory(): string {
   return path;
 }
 
-/** A swarm whose entrypoint makes one call and completes with what came of it. */
+/** A swarm whose entrypoint makes one call and completes with the result. */
 function caller(
   name: string,
   tool: string,
@@ -48,15 +48,15 @@ function caller(
     actions: actions.map((action) => action.name),
     run,
   });
-  return { ...houseSwarm(name, []), agents: [boss], actions };
+  return { ...testSwarm(name, []), agents: [boss], actions };
 }
 
 describe("signatures", () => {
-  it("are made with a key that only its owner can read, shown in GET /, pinned, and verified", async () => {
+  it("are made with a key that only its owner can read, announced in GET /, pinned, and verified", async () => {
     const data = directory();
-    const alpha = await open({ swarm: houseSwarm("alpha", ["beta"]), data });
+    const alpha = await open({ swarm: testSwarm("alpha", ["beta"]), data });
     const beta = await open({
-      swarm: houseSwarm("beta", ["alpha"]),
+      swarm: testSwarm("beta", ["alpha"]),
       data: directory(),
       settings: { signatures: "required" },
     });
@@ -67,12 +67,12 @@ describe("signatures", () => {
     expect(answer.response).toBe("clerk@beta: beta says: signed");
   });
 
-  it("where they are required, nothing else is accepted, whoever has the token", async () => {
-    const alpha = await open({ swarm: houseSwarm("alpha", ["beta"]) });
-    const beta = await open({ swarm: houseSwarm("beta", ["alpha"]), settings: { signatures: "required" } });
+  it("when required, reject every unsigned message, even with a valid token", async () => {
+    const alpha = await open({ swarm: testSwarm("alpha", ["beta"]) });
+    const beta = await open({ swarm: testSwarm("beta", ["alpha"]), settings: { signatures: "required" } });
     await introduce(alpha, beta);
     expect((await alpha.mailroom.user("ann").ask("ask clerk@beta: unsigned")).response).toMatch(
-      /401: the signature is not accepted: missing/,
+      /401: signature rejected: missing/,
     );
     const forged = await deliver(beta.url, "forward", {
       source: "alpha",
@@ -83,9 +83,9 @@ describe("signatures", () => {
   });
 });
 
-it("external ids of peers are translated, and then they are those swarms and no others", async () => {
+it("external ids of peers map to their swarms, and to no others", async () => {
   const alpha = await open({
-    swarm: houseSwarm("alpha", ["beta"]),
+    swarm: testSwarm("alpha", ["beta"]),
     settings: { identities: { "svc-4711": "beta" } },
   });
   const taskId = randomUUID();
@@ -94,12 +94,12 @@ it("external ids of peers are translated, and then they are those swarms and no 
   expect((await deliver(alpha.url, "forward", { source: "svc-4711" }, "agent:svc-4711")).status).toBe(401);
 });
 
-it("mail that goes round in circles is stopped, and the one who sent it on is told", async () => {
+it("mail that loops is stopped at the hop limit, and its forwarder is notified", async () => {
   const names = ["alpha", "beta", "gamma"] as const;
-  const houses: House[] = [];
+  const servers: TestServer[] = [];
   for (const [index, name] of names.entries()) {
     const next = names[(index + 1) % names.length] ?? "alpha";
-    /** Passes everything on to the next swarm, for ever. */
+    /** Forwards everything to the next swarm. */
     const run: AgentFunction = (turn) => {
       const [{ message }] = turn.messages;
       if (message.sender.address_type === "system") {
@@ -115,40 +115,40 @@ it("mail that goes round in circles is stopped, and the one who sent it on is to
       interswarm: true,
       run,
     });
-    const swarm = { ...houseSwarm(name, []), entrypoint: "relay", agents: [relay] };
-    houses.push(await open({ swarm, settings: { maxHops: 6 } }));
+    const swarm = { ...testSwarm(name, []), entrypoint: "relay", agents: [relay] };
+    servers.push(await open({ swarm, settings: { maxHops: 6 } }));
   }
-  await introduce(...houses);
-  await houses[0]?.mailroom.user("ann").post("go");
+  await introduce(...servers);
+  await servers[0]?.mailroom.user("ann").post("go");
   const stopped = await until(async () => {
-    for (const house of houses) {
-      const { tasks } = await house.mailroom.store.tasks.list({ limit: 10 });
+    for (const server of servers) {
+      const { tasks } = await server.mailroom.store.tasks.list({ limit: 10 });
       for (const { instance, taskId } of tasks) {
-        const record = await (await house.mailroom.instance(instance).requireTask(taskId)).record();
+        const record = await (await server.mailroom.instance(instance).requireTask(taskId)).record();
         const text = JSON.stringify(record);
-        if (text.includes("it goes round in circles")) return text;
+        if (text.includes("passed through 7 swarms")) return text;
       }
     }
     return undefined;
-  }, "the end of the circle");
-  expect(stopped).toContain("come through 7 swarms");
+  }, "the end of the loop");
+  expect(stopped).toContain("passed through 7 swarms");
 });
 
 describe("tools", () => {
-  it("send_interswarm_broadcast reaches every agent of the swarms that it names", async () => {
+  it("send_interswarm_broadcast reaches every agent of the named swarms", async () => {
     const args = { subject: "All", body: "of you", target_swarms: ["beta", "gamma"] };
     const alpha = await open({ swarm: caller("alpha", "send_interswarm_broadcast", args) });
-    const beta = await open({ swarm: houseSwarm("beta", ["alpha"]) });
-    const gamma = await open({ swarm: houseSwarm("gamma", ["alpha"]) });
+    const beta = await open({ swarm: testSwarm("beta", ["alpha"]) });
+    const gamma = await open({ swarm: testSwarm("gamma", ["alpha"]) });
     await introduce(alpha, beta, gamma);
     const posted = await alpha.mailroom.user("ann").post("go");
-    for (const house of [beta, gamma]) {
+    for (const server of [beta, gamma]) {
       const entry = await until(async () => {
-        const task = await house.mailroom.instance({ role: "swarm", id: "alpha" }).task(posted.taskId);
+        const task = await server.mailroom.instance({ role: "swarm", id: "alpha" }).task(posted.taskId);
         if (task === undefined) return undefined;
         for await (const { entry } of task.journal()) if (entry.t === "sent") return entry;
         return undefined;
-      }, `the broadcast at ${house.mailroom.swarm.name}`);
+      }, `the broadcast at ${server.mailroom.swarm.name}`);
       expect(entry.to).toEqual(["boss", "clerk", "slow"]);
       expect(entry.message.message.body).toBe("of you");
     }
@@ -167,7 +167,7 @@ describe("tools", () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  it("discover_swarms proposes what it finds, and nothing more", async () => {
+  it("discover_swarms only proposes the swarms it finds", async () => {
     const url = await hub();
     const args = { discovery_urls: [url, "http://169.254.169.254/latest"] };
     const alpha = await open({
@@ -181,7 +181,7 @@ describe("tools", () => {
     expect(await alpha.federation.registry.proposals()).toMatchObject([{ name: "delta", source: url }]);
   });
 
-  it("what agents and strangers name is guarded: not even this machine, unless the operator says so", async () => {
+  it("URLs from agents and remote servers are guarded: not even this machine is allowed by default", async () => {
     const url = await hub();
     const alpha = await open({ swarm: caller("alpha", "discover_swarms", { discovery_urls: [url] }) });
     const { response } = await alpha.mailroom.user("ann").ask("go");

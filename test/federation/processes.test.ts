@@ -1,10 +1,10 @@
-/** Two and three servers in processes of their own, among them some that are down, die, hang or answer nonsense. */
+/** Two and three servers in separate processes; some are down, die, hang or send invalid answers. */
 import { randomUUID } from "node:crypto";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { houseSwarm } from "./agents.js";
-import { type House, openHouse } from "./house.js";
+import { testSwarm } from "./agents.js";
 import { compileChild, freePort, ServerProcess } from "./processes.js";
+import { openTestServer, type TestServer } from "./servers.js";
 import { readSseEvents } from "./sse.js";
 import { until } from "./until.js";
 
@@ -14,18 +14,18 @@ let beta: ServerProcess;
 let gamma: ServerProcess;
 
 const SETTINGS = {
-  // Longer than any of them takes to start, however busy the machine is.
-  deliveryTime: 60_000,
-  attemptTime: 500,
+  // Longer than any of them takes to start on a busy machine.
+  deliveryTimeout: 60_000,
+  attemptTimeout: 500,
   healthInterval: 100,
-  healthTime: 400,
-  // What is not reachable for a moment is not inactive yet.
+  healthTimeout: 400,
+  // A short outage does not make a swarm inactive.
   failuresToInactive: 1_000,
 } as const;
 
 async function makeServer(name: string, others: readonly string[]): Promise<ServerProcess> {
   const port = await freePort();
-  return new ServerProcess(child.script, { name, others, port, settings: SETTINGS, replyTime: 120_000 });
+  return new ServerProcess(child.script, { name, others, port, settings: SETTINGS, replyTimeout: 120_000 });
 }
 
 beforeAll(async () => {
@@ -61,11 +61,11 @@ describe("between processes", () => {
     expect(ended).toBe(true);
   });
 
-  it("a swarm that is down when it is asked gets the message when it comes up", async () => {
+  it("a swarm that is down when asked gets the message after it starts", async () => {
     await alpha.register("gamma", gamma.url);
-    // Registered while it was away, so it is inactive: the first one is told so.
+    // Registered while it was down, so it is inactive and the first request fails.
     expect(await ask(alpha, "ask clerk@gamma: early")).toMatchObject({
-      response: expect.stringContaining("swarm 'gamma' is inactive (it was never seen)"),
+      response: expect.stringContaining("swarm 'gamma' is inactive (never seen)"),
     });
     await gamma.start();
     await Promise.all([gamma.register("alpha", alpha.url), gamma.register("beta", beta.url)]);
@@ -80,14 +80,14 @@ describe("between processes", () => {
     expect(await ask(alpha, "ask clerk@gamma: late")).toMatchObject({
       response: "clerk@gamma: gamma says: late",
     });
-    // Now it goes away without anybody having noticed.
+    // Now it stops without a failed health check.
     await gamma.kill();
     const waiting = ask(alpha, "ask clerk@gamma: meanwhile");
     await gamma.start();
     expect(await waiting).toMatchObject({ response: "clerk@gamma: gamma says: meanwhile" });
   });
 
-  it("one that dies in the middle of a task goes on with it when it is back", async () => {
+  it("a swarm that dies during a task continues it after a restart", async () => {
     const task_id = randomUUID();
     const waiting = ask(alpha, "ask slow@beta, clerk@gamma: through the storm", { task_id });
     await until(async () => {
@@ -102,7 +102,7 @@ describe("between processes", () => {
     });
   });
 
-  it("one that dies after it has asked goes on when it is back, and asks nobody twice", async () => {
+  it("a swarm that dies after asking continues after a restart and asks no swarm twice", async () => {
     const task_id = randomUUID();
     const key = randomUUID();
     const post = () =>
@@ -125,7 +125,7 @@ describe("between processes", () => {
     expect(received).toHaveLength(1);
   });
 
-  it("[MAIL-INTER-04] a swarm that is away when the owner ends the task hears of it later", async () => {
+  it("[MAIL-INTER-04] a swarm that is down when the owner ends the task is notified later", async () => {
     const task_id = randomUUID();
     const waiting = ask(alpha, "ask clerk@beta, slow@gamma: part and whole", { task_id });
     await until(async () => {
@@ -144,7 +144,7 @@ describe("between processes", () => {
   it("a stream shows what the other process does", async () => {
     const wish = { body: "ask slow@beta: [hold] show me", stream: true };
     const events = await readSseEvents(`${alpha.url}/message`, "user:ann", wish, ({ event, data }) => {
-      // Beta's agent answers only when its turn has been seen over here.
+      // Beta's agent answers only after its turn was seen here.
       if (event === "interswarm_event" && JSON.stringify(data).includes("[hold]")) beta.release();
     });
     expect(events.at(-1)?.event).toBe("task_complete");
@@ -154,9 +154,9 @@ describe("between processes", () => {
   });
 });
 
-/** Takes no mail, each in its own way; otherwise a server like any other. */
+/** Accepts no mail, each in its own way; otherwise a normal server. */
 async function illServer(
-  doctor: House,
+  doctor: TestServer,
   name: string,
   receive: (response: ServerResponse, asked: number) => void,
 ): Promise<Server> {
@@ -179,20 +179,20 @@ async function illServer(
   return server;
 }
 
-describe("a server that is ill", () => {
+describe("a faulty server", () => {
   const PATIENTS = ["hanging", "failing", "raving", "late"];
-  let doctor: House;
+  let doctor: TestServer;
   beforeAll(async () => {
-    // Beta answers to it as it does to alpha.
-    const settings = { deliveryTime: 3_000, attemptTime: 500, failuresToInactive: 1_000 };
-    doctor = await openHouse({ swarm: houseSwarm("doctor", ["beta", ...PATIENTS]), settings });
+    // Beta accepts it like alpha.
+    const settings = { deliveryTimeout: 3_000, attemptTimeout: 500, failuresToInactive: 1_000 };
+    doctor = await openTestServer({ swarm: testSwarm("doctor", ["beta", ...PATIENTS]), settings });
     await beta.register("doctor", doctor.url);
     const known = { name: "beta", baseUrl: beta.url, authToken: "agent:doctor", volatile: true };
     await doctor.federation.registry.register(known);
   });
   afterAll(() => doctor.close());
 
-  it("keeps nobody waiting without a word, whether it hangs, fails or talks nonsense, and costs the healthy ones nothing", async () => {
+  it("that hangs, fails or sends invalid answers leaves no sender waiting, and does not affect healthy ones", async () => {
     await illServer(doctor, "hanging", () => {});
     await illServer(doctor, "failing", (response) =>
       response.writeHead(500).end('{"detail": "out of order"}'),
@@ -203,18 +203,18 @@ describe("a server that is ill", () => {
         doctor.mailroom.user("ann").ask(`ask clerk@${name}: are you well?`),
       ),
     );
-    // Others are served meanwhile.
+    // Others are served in the meantime.
     const healthy = await doctor.mailroom.user("ann").ask("ask clerk@beta: and you?");
     expect(healthy).toMatchObject({ response: "clerk@beta: beta says: and you?" });
     const told = (words: RegExp) => ({ status: "completed", response: expect.stringMatching(words) });
     expect(await waiting).toMatchObject([
-      told(/not delivered by its deadline; the last attempt failed: .*no answer within 500 ms/),
+      told(/not delivered by its deadline; the last attempt failed: .*no response within 500 ms/),
       told(/not delivered by its deadline; the last attempt failed: it answered 500: out of order/),
       told(/was not delivered: it answered 418/),
     ]);
   });
 
-  it("and answers late is asked again, under the same id", async () => {
+  it("that answers late is retried with the same id", async () => {
     const ids = new Set<string>();
     let seen = 0;
     const answer = { swarm: "late", task_id: "x", status: "success", local_runner: "swarm:alpha@late" };

@@ -1,14 +1,15 @@
-/** Servers in processes of their own, which can be killed and started again, and wires between them that can be cut. */
+/** Servers in separate processes, which can be killed and restarted, and connections between them that can be cut. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Transform } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { type CallOptions, call, type Reply } from "../http/harness.js";
 import type { ChildOptions } from "./child.js";
 
-/** Compiles the child, so that what is killed is what users run. Below the project, where packages resolve. */
+/** Compiles the child, so that tests kill what users run. Inside the project, where packages resolve. */
 export function compileChild(): { readonly script: string; remove(): void } {
   const project = fileURLToPath(new URL("../../", import.meta.url));
   const cache = join(project, "node_modules", ".cache");
@@ -22,7 +23,7 @@ export function compileChild(): { readonly script: string; remove(): void } {
     encoding: "utf8",
   });
   const script = join(out, "test", "federation", "child.js");
-  // Whether all types are right is for the type check to say.
+  // Type errors are reported by the type check.
   if (!existsSync(script)) {
     remove();
     throw new Error(`the server of the federation tests does not compile:\n${stdout}`);
@@ -39,7 +40,7 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** One server, through all its lives. */
+/** One server across restarts. */
 export class ServerProcess {
   readonly name: string;
   readonly url: string;
@@ -78,7 +79,7 @@ export class ServerProcess {
     });
   }
 
-  /** No chance to do anything any more. */
+  /** SIGKILL leaves no time to clean up. */
   async kill(signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): Promise<void> {
     const child = this.#process;
     this.#process = undefined;
@@ -88,7 +89,7 @@ export class ServerProcess {
     await gone;
   }
 
-  /** Lets its slow agent answer what it holds. */
+  /** Releases the answers that its slow agent holds. */
   release(): void {
     this.#process?.kill("SIGUSR2");
   }
@@ -97,12 +98,12 @@ export class ServerProcess {
     return call(this.url, path, options);
   }
 
-  /** As an admin would: kept, with the token in the environment. */
+  /** Registers like an admin: persistent, with the token in the environment. */
   async register(name: string, url: string): Promise<void> {
     const token = ["$", `{SWARM_AUTH_TOKEN_${name.toUpperCase()}}`].join("");
     const json = { name, base_url: url, auth_token: token, volatile: false };
     const answer = await this.call("/swarms", { token: "admin:root", json });
-    if (answer.status !== 200) throw new Error(`${this.name} does not register ${name}: ${answer.text}`);
+    if (answer.status !== 200) throw new Error(`${this.name} did not register ${name}: ${answer.text}`);
   }
 
   remove(): void {
@@ -110,13 +111,14 @@ export class ServerProcess {
   }
 }
 
-/** A wire to a server, which can be cut while something goes over it. */
+/** A connection to a server that can be cut during a transfer. */
 export class Wire {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #url = "";
 
-  constructor(port: number) {
+  /** @param delay milliseconds by which the next piece of data is late */
+  constructor(port: number, delay: () => number = () => 0) {
     this.#server = createServer((near) => {
       const far = connect(port, "127.0.0.1");
       for (const socket of [near, far]) {
@@ -124,8 +126,8 @@ export class Wire {
         socket.on("close", () => this.#sockets.delete(socket));
         socket.on("error", () => {});
       }
-      near.pipe(far);
-      far.pipe(near);
+      pipe(near, far, delay);
+      pipe(far, near, delay);
       near.on("close", () => far.destroy());
       far.on("close", () => near.destroy());
     });
@@ -149,4 +151,17 @@ export class Wire {
     this.cut();
     await new Promise((resolve) => this.#server.close(resolve));
   }
+}
+
+/** Passes data on, each piece late and all in order. */
+function pipe(from: Socket, to: Socket, delay: () => number): void {
+  const late = new Transform({
+    transform(chunk, _encoding, done) {
+      const ms = delay();
+      if (ms === 0) done(null, chunk);
+      else setTimeout(() => done(null, chunk), ms);
+    },
+  });
+  late.on("error", () => {});
+  from.pipe(late).pipe(to);
 }

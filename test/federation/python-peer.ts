@@ -1,6 +1,6 @@
 /**
- * A server that behaves like the reference implementation 1.3.5, as mail.md (section 7, Appendix A) and the recordings
- * describe it: what it demands, what it refuses in which words, and what it writes. It remembers no message ids.
+ * A server that behaves like the reference implementation 1.3.5, as recorded: what it requires (REF-11), what it
+ * rejects and its error texts (REF-14), and what it writes. It stores no message ids.
  */
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -48,21 +48,21 @@ const FIELDS: readonly [string, (value: unknown) => boolean][] = [
   ["metadata", (value) => typeof value === "object" && value !== null],
 ];
 
-/** What the server does with the next request beside answering it. */
-export type Mishap = "cut_before_answer" | "cut_before_reading" | undefined;
+/** What the server does to the next request instead of answering normally. */
+export type Mishap = "cut_before_answer" | "cut_before_reading" | "bad_gateway" | undefined;
 
 export class PythonPeer {
   readonly name: string;
-  /** Messages that were taken over, in order, with the route they came by. */
+  /** Accepted messages, in order, with their route. */
   readonly taken: { way: "forward" | "back"; wrapper: Wrapper }[] = [];
-  /** Answers to what it sent itself. */
+  /** Answers to the messages it sent. */
   readonly answers: { way: string; status: number; body: unknown }[] = [];
-  /** Problems of requests that it refused. */
+  /** Reasons of rejected requests. */
   readonly refused: string[] = [];
-  /** By URL of swarms that it has registered. */
+  /** By URL of the swarms it has registered. */
   readonly registry = new Map<string, { url: string; token: string }>();
   mishaps: Mishap[] = [];
-  /** Agents besides `weather`, which answers, and `supervisor`, which completes. */
+  /** Agents in addition to `weather`, which answers, and `supervisor`, which completes. */
   silent = new Set<string>(["mute"]);
   readonly #tasks = new Map<string, Task>();
   readonly #server: Server;
@@ -80,6 +80,11 @@ export class PythonPeer {
   async listen(): Promise<void> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     this.#url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Its tasks are in memory only. */
+  restart(): void {
+    this.#tasks.clear();
   }
 
   async close(): Promise<void> {
@@ -105,6 +110,7 @@ export class PythonPeer {
           : undefined;
     if (way === undefined) return send(404, { detail: "Not Found" });
     const mishap = this.mishaps.shift();
+    if (mishap === "bad_gateway") return send(502, "<html>502 Bad Gateway</html>");
     if (mishap === "cut_before_reading") {
       request.socket.destroy();
       return;
@@ -149,7 +155,7 @@ export class PythonPeer {
     const wrapper = message as unknown as Wrapper;
     const { payload } = wrapper;
     const runner = `swarm:${token}@${this.name}`;
-    // The instance that gets it: a forward's is that of the token, a back's stands among the contributors.
+    // The receiving instance: a forward's belongs to the token, a back's is among the contributors.
     let instance = runner;
     if (way === "back") {
       const local = wrapper.task_contributors.find((contributor) => contributor.split("@")[1] === this.name);
@@ -222,7 +228,7 @@ export class PythonPeer {
     task.completed = true;
     task.remotes.add(peer);
     for (const remote of task.remotes) {
-      // It takes its own entrypoint's name for everybody's.
+      // It assumes that every swarm's entrypoint has the name of its own.
       await this.send(payload.task_id, `supervisor@${remote}`, {
         from: agent,
         subject: "::task_complete::",
@@ -231,7 +237,7 @@ export class PythonPeer {
     }
   }
 
-  /** As its router does it: nulls, its own ids, the token repeated in the body. */
+  /** Like its router: nulls, its own ids, the token repeated in the body. */
   async send(
     taskId: string,
     target: string,
@@ -287,13 +293,13 @@ export class PythonPeer {
         "user-agent": `MAIL-Interswarm-Router/${this.name}`,
       },
       body: JSON.stringify({ message }),
-      // It loses what it cannot deliver.
+      // It drops what it cannot deliver.
     }).catch(() => undefined);
     if (answer !== undefined) this.answers.push({ way, status: answer.status, body: await answer.json() });
   }
 }
 
-/** Python's way of writing a time: microseconds and an offset. */
+/** Python's time format: microseconds and an offset. */
 function now(): string {
   return new Date().toISOString().replace("Z", "321+00:00");
 }

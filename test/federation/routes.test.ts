@@ -1,20 +1,24 @@
-/** What admins do with other swarms over HTTP, by the client that programs use. */
+/** The admin routes for other swarms, called with the client library. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MailClient } from "../../src/client/index.js";
-import { federationStoreOf } from "../../src/federation/index.js";
-import { houseSwarm } from "./agents.js";
-import { type House, introduce, openHouse } from "./house.js";
+import { defaultReference, federationStoreOf } from "../../src/federation/index.js";
+import { testSwarm } from "./agents.js";
 import { freePort } from "./processes.js";
+import { introduce, openTestServer, type TestServer } from "./servers.js";
 import { until } from "./until.js";
 
-let alpha: House;
-let beta: House;
+let alpha: TestServer;
+let beta: TestServer;
 beforeAll(async () => {
-  // Long enough that only what is tested here can end a message.
-  const settings = { deliveryTime: 3_600_000, failuresToInactive: 1_000_000 };
-  alpha = await openHouse({ swarm: houseSwarm("alpha", ["beta", "gone"]), settings });
-  beta = await openHouse({ swarm: houseSwarm("beta", ["alpha"]) });
+  // Long enough that only the tested action ends a message.
+  const settings = { deliveryTimeout: 3_600_000, failuresToInactive: 1_000_000 };
+  alpha = await openTestServer({
+    swarm: testSwarm("alpha", ["beta", "gone"]),
+    settings,
+    env: { SWARM_AUTH_TOKEN_DELTA: "secret" },
+  });
+  beta = await openTestServer({ swarm: testSwarm("beta", ["alpha"]) });
   await introduce(alpha, beta);
 });
 afterAll(() => Promise.all([alpha.close(), beta.close()]));
@@ -23,7 +27,7 @@ const as = (token: string) => new MailClient(alpha.url, { token });
 const admin = () => as("admin:root").admin;
 
 describe("pinging a swarm", () => {
-  it("tells how it is and how long that took, and is remembered under its key", async () => {
+  it("returns its status and latency, and is repeatable with its idempotency key", async () => {
     const idempotencyKey = randomUUID();
     const first = await admin().pingSwarm("beta", { idempotencyKey });
     expect(first).toMatchObject({ swarm_name: "beta", ok: true, status: "healthy", reason: null });
@@ -31,13 +35,13 @@ describe("pinging a swarm", () => {
     expect(await admin().pingSwarm("beta", { idempotencyKey })).toEqual(first);
   });
 
-  it("that is not known is 404", async () => {
+  it("that is unknown returns 404", async () => {
     await expect(admin().pingSwarm("nobody")).rejects.toMatchObject({ status: 404, code: "unknown_swarm" });
   });
 });
 
 describe("the list of swarms", () => {
-  it("shows admins where tokens are looked up, others only that the swarm is there, and nobody a token", async () => {
+  it("shows token references to admins, only names to others, and a token to no caller", async () => {
     const entry = async (token: string) =>
       (await as(token).getSwarms()).find(({ swarm_name }) => swarm_name === "beta");
     expect(await entry("admin:root")).toMatchObject({ volatile: true, auth_ref: null, auth_state: "ready" });
@@ -48,12 +52,29 @@ describe("the list of swarms", () => {
   });
 });
 
-describe("forgetting a swarm", () => {
-  it("gives mail that is on its way there back at once, and does it once", async () => {
+it("[MAIL-G-8] a server without a public URL lists itself under the URL that the client used", async () => {
+  const [own] = await as("user:ann").getSwarms();
+  expect(own).toMatchObject({ swarm_name: "alpha", base_url: alpha.url });
+});
+
+it("[MAIL-G-14] a swarm registered without a token uses the variable that is set for it", async () => {
+  const client = as("admin:root");
+  const baseUrl = `http://127.0.0.1:${await freePort()}`;
+  const stateOf = async (name: string) =>
+    (await client.getSwarms()).find(({ swarm_name }) => swarm_name === name);
+  await client.registerSwarm({ name: "delta", baseUrl, volatile: false });
+  await client.registerSwarm({ name: "epsilon", baseUrl });
+  expect(await stateOf("delta")).toMatchObject({ auth_ref: defaultReference("delta"), auth_state: "ready" });
+  expect(await stateOf("epsilon")).toMatchObject({ auth_ref: null, auth_state: "none" });
+  for (const name of ["delta", "epsilon"]) await client.admin.unregisterSwarm(name);
+});
+
+describe("unregistering a swarm", () => {
+  it("fails mail to it at once, and takes effect once", async () => {
     const client = as("admin:root");
     const baseUrl = `http://127.0.0.1:${await freePort()}`;
     await client.registerSwarm({ name: "gone", baseUrl, authToken: "x" });
-    // As if it had been there until a moment ago.
+    // As if it was reachable until a moment ago.
     await alpha.federation.registry.seen("gone", { at: Date.now() });
     const asked = alpha.mailroom.user("ann").ask("ask clerk@gone: still there?");
     const { outbox } = federationStoreOf(alpha.mailroom.store);
@@ -70,13 +91,13 @@ describe("forgetting a swarm", () => {
   });
 });
 
-describe("what nobody but admins may do", () => {
+describe("reserved for admins", () => {
   it.each([
-    ["forget a swarm", (client: MailClient) => client.admin.unregisterSwarm("beta")],
-    ["ping one", (client: MailClient) => client.admin.pingSwarm("beta")],
-    ["see what is proposed", (client: MailClient) => client.admin.getSwarmProposals()],
-    ["accept it", (client: MailClient) => client.admin.acceptSwarmProposal("delta")],
-    ["reject it", (client: MailClient) => client.admin.rejectSwarmProposal("delta")],
+    ["unregister a swarm", (client: MailClient) => client.admin.unregisterSwarm("beta")],
+    ["ping a swarm", (client: MailClient) => client.admin.pingSwarm("beta")],
+    ["list proposals", (client: MailClient) => client.admin.getSwarmProposals()],
+    ["accept a proposal", (client: MailClient) => client.admin.acceptSwarmProposal("delta")],
+    ["reject a proposal", (client: MailClient) => client.admin.rejectSwarmProposal("delta")],
   ])("%s", async (_, attempt) => {
     for (const token of ["user:ann", "agent:beta", "member:clerk"]) {
       await expect(attempt(as(token))).rejects.toMatchObject({ status: 403, code: "forbidden" });

@@ -1,5 +1,5 @@
-/** An HTTP client whose answers are written down. */
-import type { HttpAnswer, HttpClient } from "../../src/net/index.js";
+/** An HTTP client with prepared answers. */
+import type { HttpClient, HttpResponse } from "../../src/net/index.js";
 import { NetError } from "../../src/net/index.js";
 
 export interface Scripted {
@@ -7,12 +7,12 @@ export interface Scripted {
   readonly body?: unknown;
 }
 
-/** A client whose answers are in a table by URL; whatever is not in it cannot be reached. */
+/** Looks up answers by URL; other URLs are unreachable. */
 export class ScriptedClient implements HttpClient {
   readonly answers = new Map<string, Scripted>();
   readonly asked: string[] = [];
 
-  async request(url: string | URL): Promise<HttpAnswer> {
+  async request(url: string | URL): Promise<HttpResponse> {
     const text = String(url);
     this.asked.push(text);
     const answer = this.answers.get(text);
@@ -28,7 +28,7 @@ export class ScriptedClient implements HttpClient {
   }
 
   async open(): Promise<never> {
-    throw new Error("not needed here");
+    throw new Error("not used by these tests");
   }
 
   async close(): Promise<void> {}

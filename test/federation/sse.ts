@@ -1,6 +1,6 @@
 import { createParser } from "eventsource-parser";
 
-/** Posts and reads the stream of events to its end. */
+/** Posts and reads the event stream to its end. */
 export async function readSseEvents(
   url: string,
   token: string,

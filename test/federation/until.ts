@@ -1,4 +1,4 @@
-/** Waits for something that another process does: by asking again, because it does not tell us. */
+/** Polls, because another process sends no notification. */
 export async function until<T>(
   ask: () => Promise<T | undefined> | T | undefined,
   what = "it",

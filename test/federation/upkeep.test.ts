@@ -1,19 +1,19 @@
-/** What is removed when nobody will ask for it any more. */
+/** Removal of expired rows. */
 import { randomUUID } from "node:crypto";
 import { expect, it, onTestFinished } from "vitest";
 import { federationStoreOf } from "../../src/federation/ports.js";
-import { VirtualClock } from "../kit/virtual-clock.js";
-import { houseSwarm } from "./agents.js";
-import { openHouse } from "./house.js";
+import { VirtualClock } from "../../src/testing/virtual-clock.js";
+import { testSwarm } from "./agents.js";
+import { openTestServer } from "./servers.js";
 import { until } from "./until.js";
 import { deliver } from "./wire.js";
 
-it("ids of old messages are forgotten by servers that run for minutes only, too", async () => {
+it("ids of old messages are removed even by servers that run only for minutes", async () => {
   const clock = new VirtualClock();
-  const alpha = await openHouse({
-    swarm: houseSwarm("alpha", ["beta"]),
+  const alpha = await openTestServer({
+    swarm: testSwarm("alpha", ["beta"]),
     clock,
-    settings: { remember: 30_000 },
+    settings: { dedupeWindow: 30_000 },
   });
   onTestFinished(async () => {
     const closed = alpha.close().then(() => true);

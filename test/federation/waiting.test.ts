@@ -1,45 +1,45 @@
-/** Mail that waits: for a swarm that is away, and for a server that is started again. */
+/** Mail that waits for an unreachable swarm or for a restart. */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { openSqliteStore } from "../../src/store/index.js";
-import { houseSwarm } from "./agents.js";
-import { type House, type HouseOptions, openHouse } from "./house.js";
-import { openStrangeSwarm, register, type StrangeSwarm } from "./strange-swarm.js";
+import { testSwarm } from "./agents.js";
+import { type MalformedPeer, openMalformedPeer, register } from "./malformed-peer.js";
+import { openTestServer, type TestServer, type TestServerOptions } from "./servers.js";
 import { until } from "./until.js";
 
-/** What the task was told of its mail, once it was told anything. */
-async function carriedIn(house: House, taskId: string) {
-  const task = await house.mailroom.user("ann").requireTask(taskId);
+/** The task's delivery results, as soon as there are any. */
+async function carriedIn(server: TestServer, taskId: string) {
+  const task = await server.mailroom.user("ann").requireTask(taskId);
   return until(async () => {
     for await (const { entry } of task.journal()) if (entry.t === "carried") return entry;
     return undefined;
-  }, "what became of it");
+  }, "the outcome");
 }
 
-/** Where a swarm is that is found by its name, for registries that outlive a process. */
-function persistent(beta: StrangeSwarm, resolve: HouseOptions["resolve"]) {
+/** Resolves a swarm by name, for registries that outlive a process. */
+function persistent(beta: MalformedPeer, resolve: TestServerOptions["resolve"]) {
   const data = mkdtempSync(join(tmpdir(), "mailroom-waiting-"));
   onTestFinished(() => rmSync(data, { recursive: true, force: true }));
-  const options: HouseOptions = {
-    swarm: houseSwarm("alpha", ["beta"]),
+  const options: TestServerOptions = {
+    swarm: testSwarm("alpha", ["beta"]),
     data,
     env: { BETA: "x" },
     settings: {
       allow: ["beta.example"],
-      attemptTime: 60_000,
-      deliveryTime: 60_000,
+      attemptTimeout: 60_000,
+      deliveryTimeout: 60_000,
       healthInterval: 3_600_000,
     },
     ...(resolve !== undefined && { resolve }),
   };
-  const register = async (house: House) => {
+  const register = async (server: TestServer) => {
     const baseUrl = `http://beta.example:${new URL(beta.url).port}`;
     // biome-ignore lint/suspicious/noTemplateCurlyInString: tokens outlive a process as references only
     const authToken = "${BETA}";
-    await house.federation.registry.register({ name: "beta", baseUrl, authToken, volatile: false });
+    await server.federation.registry.register({ name: "beta", baseUrl, authToken, volatile: false });
     await until(() => beta.count("/health") > 0, "the first check");
   };
   return { data, options, register };
@@ -47,14 +47,14 @@ function persistent(beta: StrangeSwarm, resolve: HouseOptions["resolve"]) {
 
 const HERE = [{ address: "127.0.0.1", family: 4 as const }];
 
-it("so much waits for a swarm and no more: whoever is turned away hears of it at once, until there is room", async () => {
-  const alpha = await openHouse({
-    swarm: houseSwarm("alpha", ["beta"]),
-    settings: { maxWaiting: 2, deliveryTime: 60_000, attemptTime: 60_000 },
+it("only a limited number of messages wait for a swarm: further senders are notified at once", async () => {
+  const alpha = await openTestServer({
+    swarm: testSwarm("alpha", ["beta"]),
+    settings: { maxWaiting: 2, deliveryTimeout: 60_000, attemptTimeout: 60_000 },
   });
   onTestFinished(() => alpha.close());
   const held: (() => void)[] = [];
-  const beta = await openStrangeSwarm("beta", ["dedupe"], (_, response) => {
+  const beta = await openMalformedPeer("beta", ["dedupe"], (_, response) => {
     held.push(() => response.end("{}"));
   });
   await register(alpha, "beta", beta.url);
@@ -63,7 +63,7 @@ it("so much waits for a swarm and no more: whoever is turned away hears of it at
   for (const taskId of taskIds) await ann.post("ask clerk@beta: hello", { taskId });
   await until(() => held.length === 2, "two attempts");
   const { response } = await ann.ask("ask clerk@beta: hello");
-  expect(response).toContain("2 messages already wait for swarm 'beta'");
+  expect(response).toContain("2 messages are already waiting for swarm 'beta'");
   for (const answer of held.splice(0)) answer();
   for (const taskId of taskIds) expect(await carriedIn(alpha, taskId)).toMatchObject({ ok: true });
   await ann.post("ask clerk@beta: hello");
@@ -72,7 +72,7 @@ it("so much waits for a swarm and no more: whoever is turned away hears of it at
 });
 
 it("mail of a task that has ended is sent by the next process, and settled in its journal", async () => {
-  const beta = await openStrangeSwarm("beta", ["dedupe"], (_, response) => response.end("{}"), {
+  const beta = await openMalformedPeer("beta", ["dedupe"], (_, response) => response.end("{}"), {
     keepAlive: false,
   });
   let silent = false;
@@ -82,38 +82,38 @@ it("mail of a task that has ended is sent by the next process, and settled in it
     unanswered += 1;
     return new Promise(() => undefined);
   });
-  const before = await openHouse(options);
+  const before = await openTestServer(options);
   await register(before);
   silent = true;
   const taskId = randomUUID();
   const ann = before.mailroom.user("ann");
   await ann.post("ask clerk@beta: hello", { taskId });
   await until(() => unanswered > 0, "the attempt");
-  // The question is not for anybody any more, but that the task was cancelled is told.
+  // The question is obsolete, but the cancellation is sent.
   await (await ann.requireTask(taskId)).cancel();
   await before.close();
 
   silent = false;
-  const after = await openHouse(options);
+  const after = await openTestServer(options);
   onTestFinished(() => after.close());
   await until(() => beta.count("/interswarm/") === 2, "the question and the end");
   expect(await carriedIn(after, taskId)).toMatchObject({ ok: true });
 });
 
-it("what was delivered before its task could be told is told when the next process reads the task", async () => {
+it("a delivery that was not recorded in its task is recorded when the next process reads the task", async () => {
   let answer: (() => void) | undefined;
-  const beta = await openStrangeSwarm("beta", ["dedupe"], (_, response) => {
+  const beta = await openMalformedPeer("beta", ["dedupe"], (_, response) => {
     answer = () => response.end("{}");
   });
   const { data, options, register } = persistent(beta, () => Promise.resolve(HERE));
-  const before = await openHouse(options);
+  const before = await openTestServer(options);
   await register(before);
   const taskId = randomUUID();
   await before.mailroom.user("ann").post("ask clerk@beta: hello", { taskId });
   await until(() => answer, "the attempt");
   await before.close();
 
-  // As versions did that wrote the one without the other.
+  // Like versions that wrote one without the other.
   const store = await openSqliteStore({ directory: data, durability: "fast" });
   const [item] = await store.outbox.list("federation", { status: "waiting", limit: 2 });
   if (item === undefined) throw new Error("it is in the outbox");
@@ -121,14 +121,14 @@ it("what was delivered before its task could be told is told when the next proce
   await store.commit({ appends: [], rows: [finish] });
   await store.close();
 
-  const after = await openHouse(options);
+  const after = await openTestServer(options);
   onTestFinished(() => after.close());
   expect(await carriedIn(after, taskId)).toMatchObject({ ok: true, contributors: ["swarm:alpha@beta"] });
   expect(beta.count("/interswarm/")).toBe(1);
 });
 
-it("mail whose sending had not begun when the server was stopped is sent by the next one", async () => {
-  const beta = await openStrangeSwarm("beta", ["dedupe"], (_, response) => response.end("{}"), {
+it("mail that was not attempted before the server stopped is sent by the next one", async () => {
+  const beta = await openMalformedPeer("beta", ["dedupe"], (_, response) => response.end("{}"), {
     keepAlive: false,
   });
   let silent = false;
@@ -138,7 +138,7 @@ it("mail whose sending had not begun when the server was stopped is sent by the 
     unanswered += 1;
     return new Promise(() => undefined);
   });
-  const before = await openHouse(options);
+  const before = await openTestServer(options);
   await register(before);
   silent = true;
   const taskId = randomUUID();
@@ -147,7 +147,7 @@ it("mail whose sending had not begun when the server was stopped is sent by the 
   await before.close();
 
   silent = false;
-  const after = await openHouse(options);
+  const after = await openTestServer(options);
   onTestFinished(() => after.close());
   expect(await carriedIn(after, taskId)).toMatchObject({ ok: true });
   expect(beta.count("/forward")).toBe(1);

@@ -1,36 +1,36 @@
-/** Streams of other swarms' events: what they cost those who only send mail, and when they are taken up again. */
+/** Event streams of other swarms: what they cost mail, and when they are reopened. */
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { expect, it, onTestFinished } from "vitest";
-import { VirtualClock } from "../kit/virtual-clock.js";
-import { houseSwarm } from "./agents.js";
-import { type House, openHouse } from "./house.js";
-import { openStrangeSwarm, register } from "./strange-swarm.js";
+import { VirtualClock } from "../../src/testing/virtual-clock.js";
+import { testSwarm } from "./agents.js";
+import { openMalformedPeer, register } from "./malformed-peer.js";
+import { openTestServer, type TestServer } from "./servers.js";
 import { until } from "./until.js";
 
-/** Watches until the house closes. */
-function watch(house: House, user: string, taskId = randomUUID()): void {
-  const events = house.mailroom.user(user).stream("ask slow@beta: watch me", { taskId });
+/** Watches until the server closes. */
+function watch(server: TestServer, user: string, taskId = randomUUID()): void {
+  const events = server.mailroom.user(user).stream("ask slow@beta: watch me", { taskId });
   void (async () => {
     for await (const _ of events);
   })().catch(() => undefined);
 }
 
-it("many watched tasks keep neither mail nor checks from the same swarm, and open a bounded number of streams", {
+it("many watched tasks block neither mail nor checks of the same swarm, and open a limited number of streams", {
   timeout: 120_000,
 }, async () => {
-  const alpha = await openHouse({
-    swarm: houseSwarm("alpha", ["beta"]),
+  const alpha = await openTestServer({
+    swarm: testSwarm("alpha", ["beta"]),
     settings: {
       attemptsPerSwarm: 2,
-      deliveryTime: 60_000,
-      attemptTime: 60_000,
-      healthTime: 60_000,
+      deliveryTimeout: 60_000,
+      attemptTimeout: 60_000,
+      healthTimeout: 60_000,
       failuresToInactive: 1_000,
     },
   });
   onTestFinished(() => alpha.close());
-  const beta = await openStrangeSwarm("beta", ["dedupe", "events"], (request, response) => {
+  const beta = await openMalformedPeer("beta", ["dedupe", "events"], (request, response) => {
     if (request.url?.includes("/events") !== true) response.end("{}");
     else response.writeHead(200, { "content-type": "text/event-stream" }).write(": hello\n\n");
   });
@@ -43,13 +43,18 @@ it("many watched tasks keep neither mail nor checks from the same swarm, and ope
   expect(beta.count("/events")).toBe(64);
 });
 
-/** A house whose time passes second by second, each with a request to beta and its answer. */
+/** A server whose clock advances second by second, each with a request to beta and its answer. */
 async function openSlowly(answer: (response: ServerResponse, times: number) => void) {
   const clock = new VirtualClock();
-  const alpha = await openHouse({
-    swarm: houseSwarm("alpha", ["beta"]),
+  const alpha = await openTestServer({
+    swarm: testSwarm("alpha", ["beta"]),
     clock,
-    settings: { attemptTime: 600_000, deliveryTime: 600_000, healthTime: 600_000, healthInterval: 3_600_000 },
+    settings: {
+      attemptTimeout: 600_000,
+      deliveryTimeout: 600_000,
+      healthTimeout: 600_000,
+      healthInterval: 3_600_000,
+    },
   });
   onTestFinished(async () => {
     const closed = alpha.close().then(() => true);
@@ -59,7 +64,7 @@ async function openSlowly(answer: (response: ServerResponse, times: number) => v
     }, "the end");
   });
   let times = 0;
-  const beta = await openStrangeSwarm("beta", ["dedupe", "events"], (request, response) => {
+  const beta = await openMalformedPeer("beta", ["dedupe", "events"], (request, response) => {
     if (request.url?.includes("/events") !== true) return void response.end("{}");
     response.writeHead(200, { "content-type": "text/event-stream" });
     times += 1;
@@ -78,7 +83,7 @@ async function openSlowly(answer: (response: ServerResponse, times: number) => v
   };
 }
 
-it("a stream that breaks off again and again is asked for less and less often", async () => {
+it("a stream that keeps breaking is reopened with growing pauses", async () => {
   const { alpha, beta, pass } = await openSlowly((response) => response.end());
   watch(alpha, "ann");
   await until(() => beta.count("/events") > 0, "the first stream");
@@ -87,7 +92,7 @@ it("a stream that breaks off again and again is asked for less and less often", 
   expect(beta.count("/events")).toBeLessThan(20);
 });
 
-it("a stream that ends with the task over there is not asked for again, until something is sent there", async () => {
+it("a stream that ends with the remote task is not reopened until new mail is sent there", async () => {
   const { alpha, beta, pass } = await openSlowly((response, times) => {
     const data = JSON.stringify({ description: "done", status: "completed", extra_data: {} });
     response.end(`id: ${times}\nevent: task_complete\ndata: ${data}\n\n`);
@@ -95,7 +100,7 @@ it("a stream that ends with the task over there is not asked for again, until so
   const taskId = randomUUID();
   watch(alpha, "ann", taskId);
   await until(() => beta.count("/events") > 0, "the stream");
-  // The first message may be taken over there after the stream was opened.
+  // The first message may be accepted after the stream was opened.
   await pass(10);
   const streams = beta.count("/events");
   await pass(30);

@@ -1,4 +1,4 @@
-/** Wrappers as others send them, and small ways to post them. */
+/** Wrappers as other implementations send them, and functions that post them. */
 import { randomUUID } from "node:crypto";
 import { call, type Reply } from "../http/harness.js";
 
@@ -18,7 +18,7 @@ export interface WrapperWish {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-/** In the reference's spelling: nulls, an offset timestamp, the token in the body (captures 082, 104). */
+/** In the reference's form: nulls, an offset timestamp, the token in the body (REF-11, REF-14). */
 export function wrapperOf(wish: WrapperWish = {}) {
   const source = wish.source ?? "beta";
   const target = wish.target ?? "alpha";
@@ -47,7 +47,7 @@ export function wrapperOf(wish: WrapperWish = {}) {
   };
 }
 
-/** Posts as the swarm that the wrapper says it comes from, unless another token is given. */
+/** Posts as the wrapper's source swarm, unless another token is given. */
 export function deliver(
   url: string,
   way: "forward" | "back",

@@ -1,6 +1,6 @@
 /**
- * Decision C6: fsync really happens before an acknowledgement is given. Killing the process cannot show that (what
- * it wrote stays in the kernel's cache), so the system calls are watched.
+ * fsync really happens before an acknowledgement is given (decision C6). Killing the process cannot show that (its
+ * writes stay in the kernel's cache), so the test traces the system calls.
  *
  * Needs strace and the right to trace. Where these are missing the test is skipped with the reason, except in CI.
  */

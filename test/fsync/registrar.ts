@@ -3,8 +3,10 @@
  *
  *   node --import tsx test/fsync/registrar.ts <registry file>
  */
+
+import { systemClock } from "../../src/base/index.js";
+import { systemIds } from "../../src/base/node.js";
 import { Federation } from "../../src/federation/index.js";
-import { systemClock, systemIds } from "../../src/library/clock.js";
 import { openStore } from "../../src/store/index.js";
 
 const [registryFile = ""] = process.argv.slice(2);

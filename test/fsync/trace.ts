@@ -40,7 +40,7 @@ export interface Verdict {
   readonly writtenBack: number;
 }
 
-/** Decision C6: whatever was written to the log is synced before the acknowledgement that depends on it. */
+/** Everything written to the log is synced before the acknowledgement that depends on it (decision C6). */
 export function judge(calls: readonly Call[], marks: string): Verdict {
   let acknowledged = 0;
   let tooEarly = 0;

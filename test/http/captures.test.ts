@@ -1,6 +1,6 @@
 /**
- * What clients of the reference said and heard, said to our server. `exchanges.json` holds recorded requests and what
- * matters of the recorded answers; where ours differs on purpose it says how (`ours`) and why (`difference`).
+ * Requests of the reference's clients, replayed against this server. `exchanges.json` holds recorded requests and the
+ * relevant parts of the recorded answers; deliberate differences are listed (`ours`) with a reason (`difference`).
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -9,7 +9,7 @@ import { fieldOf, type Harness, isObject, parseStream, startServer } from "./har
 interface Expected {
   readonly status?: number;
   readonly body?: unknown;
-  /** Text values need only begin like this. */
+  /** Text values only need this prefix. */
   readonly prefix?: boolean;
   /** Null where only the rest is compared. */
   readonly events?: readonly string[] | null;
@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-/** Whose recorded task the placeholder stands for: ids of calls are made anew each time. */
+/** The recorded task that a placeholder stands for, because ids of calls differ in each run. */
 const calls = new Map<string, string>();
 
 describe("exchanges recorded with the reference", () => {
@@ -66,7 +66,7 @@ describe("exchanges recorded with the reference", () => {
     });
   }
 
-  it("are compared with what they were, unless a reason is given", () => {
+  it("are compared with the recording, unless a reason is given", () => {
     const changed = exchanges.filter(
       ({ ours, difference }) => (ours === undefined) !== (difference === undefined),
     );
@@ -96,7 +96,7 @@ function eventsIn({ body, text }: { body: unknown; text: string }): string[] {
   });
 }
 
-/** As the recording has it: sorted keys, a space after `:` and `,`. */
+/** As in the recording: sorted keys, a space after `:` and `,`. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(", ")}]`;
   if (!isObject(value)) return JSON.stringify(value);

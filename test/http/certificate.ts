@@ -1,4 +1,4 @@
-/** A certificate of this machine, for servers with TLS. */
+/** A certificate of this machine, for TLS servers. */
 import { execFileSync } from "node:child_process";
 
 export function makeCertificate({ cert, key }: { cert: string; key: string }): void {

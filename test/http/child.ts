@@ -1,10 +1,11 @@
-/** A server in a process of its own, to be killed. Arguments: data directory. Prints its URL. */
-import { createServer } from "../../src/http/index.js";
+/** A server in its own process, to be killed. Arguments: data directory. Prints its URL. */
+
 import { Mailroom } from "../../src/library/mailroom.js";
 import { defineAgent } from "../../src/swarm/agent.js";
 import { defineSwarm } from "../../src/swarm/define.js";
+import { createListener } from "../kit/listener.js";
 
-/** Long enough to be cut often, short enough to end. */
+/** Long enough to be interrupted often, short enough to finish. */
 const HOPS = 60;
 
 const [data = ""] = process.argv.slice(2);
@@ -40,7 +41,7 @@ function pause(): Promise<void> {
 }
 
 const mailroom = await Mailroom.open({ swarm, data, limits: { repetition: 0, recoveries: 1000 } });
-const server = await createServer({
+const server = await createListener({
   mailroom,
   version: "0.0.0",
   authenticator: {

@@ -1,4 +1,4 @@
-/** What a linter would ask of an OpenAPI document. Each function lists what is wrong. */
+/** Lints an OpenAPI document. Each function lists problems. */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import type { OpenApiDocument, Operation } from "../../src/http/index.js";
@@ -23,7 +23,7 @@ export function operationsOf(document: OpenApiDocument): Listed[] {
   );
 }
 
-/** What is not described in full. */
+/** Incomplete descriptions. */
 export function operationProblems(document: OpenApiDocument): string[] {
   const tags = document.tags.map(({ name }) => name);
   const problems = operationsOf(document).flatMap(({ at, operation }) =>
@@ -32,8 +32,8 @@ export function operationProblems(document: OpenApiDocument): string[] {
   const ids = operationsOf(document).map(({ operation }) => operation.operationId);
   return [
     ...problems,
-    ...ids.filter((id, index) => ids.indexOf(id) !== index).map((id) => `${id} is there twice`),
-    ...ids.filter((id) => !/^[a-z][A-Za-z0-9]+$/.test(id)).map((id) => `${id} is no identifier`),
+    ...ids.filter((id, index) => ids.indexOf(id) !== index).map((id) => `${id} occurs twice`),
+    ...ids.filter((id) => !/^[a-z][A-Za-z0-9]+$/.test(id)).map((id) => `${id} is not an identifier`),
   ];
 }
 
@@ -70,7 +70,7 @@ export function parameterProblems(document: OpenApiDocument): string[] {
   });
 }
 
-/** References that lead nowhere, and what nothing refers to. */
+/** References without a target, and components without a reference. */
 export function referenceProblems(document: OpenApiDocument): string[] {
   const references = [...walk(document)].flatMap((node) =>
     typeof node.$ref === "string" ? [node.$ref] : [],
@@ -117,7 +117,7 @@ export function schemaProblems(document: OpenApiDocument): string[] {
   return [...named, ...parameters];
 }
 
-/** Judges bodies by the schemas of the document. */
+/** Checks bodies against the schemas of the document. */
 export function bodyJudge(document: OpenApiDocument): (schema: unknown, body: unknown) => string | undefined {
   const ajv = new Ajv2020({ strict: false });
   formats.default(ajv);

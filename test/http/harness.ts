@@ -1,14 +1,14 @@
-/** A server on a real socket, and small ways to talk to it. */
+/** A server on a real socket, and functions to call it. */
 import { request as httpRequest } from "node:http";
 import type { Authenticator, Role } from "../../src/auth/index.js";
-import { createServer, type MailroomServer, type ServerOptions } from "../../src/http/index.js";
 import { Mailroom, type MailroomOptions } from "../../src/library/mailroom.js";
+import { createListener, type TestListener, type TestListenerOptions } from "../kit/listener.js";
 import { captureSwarm } from "./swarm.js";
 
 export interface Harness {
   readonly url: string;
   readonly mailroom: Mailroom;
-  readonly server: MailroomServer;
+  readonly server: TestListener;
   call(path: string, options?: CallOptions): Promise<Reply>;
   close(): Promise<void>;
 }
@@ -19,7 +19,7 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly json?: unknown;
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly text?: string;
 }
 
@@ -30,7 +30,7 @@ export interface Reply {
   readonly body: unknown;
 }
 
-/** Tokens as in the recordings: `<role>-token` or `<role>-token-<id>`; nobody else is known. */
+/** Tokens as in the recordings: `<role>-token` or `<role>-token-<id>`; all others are invalid. */
 export const testAuthenticator: Authenticator = {
   async authenticate(bearer) {
     if (bearer === undefined) return { ok: false, reason: "missing", detail: "no API key provided" };
@@ -51,11 +51,11 @@ function roleOf(text: string): Role {
 }
 
 export async function startServer(
-  options: Partial<ServerOptions> & { readonly room?: Partial<MailroomOptions> } = {},
+  options: Partial<TestListenerOptions> & { readonly room?: Partial<MailroomOptions> } = {},
 ): Promise<Harness> {
   const { room, ...rest } = options;
   const mailroom = await Mailroom.open({ swarm: captureSwarm(), data: false, onProblem: () => {}, ...room });
-  const server = await createServer({
+  const server = await createListener({
     mailroom,
     authenticator: testAuthenticator,
     version: "0.0.0",
@@ -74,7 +74,7 @@ export async function startServer(
   };
 }
 
-/** `fetch` sends no body with GET, and the reference's client does. */
+/** `fetch` sends no body with GET, but the reference's client does. */
 export function call(url: string, path: string, options: CallOptions = {}): Promise<Reply> {
   const { method = options.json === undefined && options.text === undefined ? "GET" : "POST", token } =
     options;
@@ -153,7 +153,7 @@ export function fieldOf(value: unknown, ...path: readonly string[]): unknown {
   return at;
 }
 
-/** Resolves when `release` was called: for tests that decide how long something takes. */
+/** Resolves after `open`, for tests that control how long something takes. */
 export function gate(): { readonly opened: Promise<void>; open(): void } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {

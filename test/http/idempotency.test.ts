@@ -1,11 +1,12 @@
-/** Decisions D4, over real sockets and over restarts. */
+/** A write with an idempotency key happens once, over real sockets and across restarts (decision D4). */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createServer, KEY_LIFE } from "../../src/http/index.js";
-import { systemClock } from "../../src/library/clock.js";
+import { systemClock } from "../../src/base/index.js";
+import { KEY_LIFE } from "../../src/http/index.js";
 import { FaultyDisk, openStoreOn } from "../kit/faulty-driver.js";
+import { createListener } from "../kit/listener.js";
 import { replacing } from "../kit/replacing.js";
 import { loopTurns } from "../kit/waiting.js";
 import {
@@ -39,7 +40,7 @@ async function tasks(at: Harness): Promise<number> {
 }
 
 describe("Idempotency-Key", () => {
-  it("does a message once and gives the same answer, also after a restart", async () => {
+  it("posts a message once and returns the same answer, also after a restart", async () => {
     harness = await startServer({ room: { data } });
     const first = await harness.call("/message", post({ body: "Tokyo?", show_events: true }));
     const again = await harness.call("/message", post({ body: "Tokyo?", show_events: true }));
@@ -53,7 +54,7 @@ describe("Idempotency-Key", () => {
     expect(await tasks(harness)).toBe(1);
   });
 
-  it("gives the answer of its own round, not of a later one", async () => {
+  it("returns the answer of its own round, not of a later one", async () => {
     harness = await startServer({ room: { data } });
     const first = await harness.call("/message", post({ body: "[direct] one", task_id: "t" }));
     await harness.call("/message", post({ body: "[raise]", task_id: "t" }, "other"));
@@ -61,7 +62,7 @@ describe("Idempotency-Key", () => {
     expect(again.body).toEqual(first.body);
   });
 
-  it("joins the wait of the first call while it is under way, in this process and in the next", async () => {
+  it("joins the first call's wait while it is running, in this process and in the next", async () => {
     const held = gate();
     const swarm = captureSwarm({ hold: () => held.opened });
     harness = await startServer({ room: { data, swarm } });
@@ -88,7 +89,7 @@ describe("Idempotency-Key", () => {
     expect(posted).toHaveLength(1);
   });
 
-  it("takes concurrent calls for one", async () => {
+  it("treats concurrent calls as one", async () => {
     harness = await startServer({ room: { data } });
     const calls = Array.from({ length: 20 }, () => harness?.call("/message", post({ body: "Tokyo?" })));
     const answers = await Promise.all(calls);
@@ -104,7 +105,7 @@ describe("Idempotency-Key", () => {
     expect(await tasks(harness)).toBe(1);
   });
 
-  it("refuses another request under the same key, and knows callers and routes apart", async () => {
+  it("rejects another request with the same key, and separates callers and routes", async () => {
     harness = await startServer({ room: { data } });
     await harness.call("/message", post({ body: "[direct] 1", task_id: "t" }));
     expect(await harness.call("/message", post({ body: "[direct] 2", task_id: "t" }))).toMatchObject({
@@ -117,7 +118,7 @@ describe("Idempotency-Key", () => {
     expect(cancel).toMatchObject({ status: 409, body: { code: "already_ended" } });
   });
 
-  it("remembers nothing of a request that was refused", async () => {
+  it("stores nothing of a rejected request", async () => {
     harness = await startServer({ room: { data } });
     const refused = await harness.call("/message", post({ body: "x", entrypoint: "weather" }));
     expect(refused.status).toBe(400);
@@ -146,7 +147,7 @@ describe("Idempotency-Key", () => {
     held.open();
   });
 
-  it("lives for a day", async () => {
+  it("expires after a day", async () => {
     let offset = 0;
     const clock = { ...systemClock, now: () => Date.now() + offset };
     harness = await startServer({ clock, room: { data } });
@@ -159,7 +160,7 @@ describe("Idempotency-Key", () => {
     expect(await tasks(harness)).toBe(2);
   });
 
-  it("must be a key", async () => {
+  it("must be a valid key", async () => {
     harness = await startServer({ room: { data: false } });
     for (const name of ["", "with space", "x".repeat(256)]) {
       const reply = await harness.call("/message", post({ body: "[direct] x" }, name));
@@ -179,22 +180,22 @@ function parseMessages(body: unknown): unknown[] {
     .map((event) => fieldOf(event, "data", "extra_data", "full_message", "message", "body"));
 }
 
-describe("Idempotency-Key at two doors of one mailroom", () => {
-  /** Both doors look for the key before the other's write is durable. */
+describe("Idempotency-Key on two listeners of one mailroom", () => {
+  /** Both listeners look up the key before the other's write is durable. */
   async function atBoth(request: (door: Harness) => Promise<Reply>): Promise<readonly Reply[]> {
     const disk = new FaultyDisk();
     const store = await openStoreOn(disk);
     let looked = 0;
     const http = replacing(store.http, {
-      keptWrite: async (...args) => {
-        const kept = await store.http.keptWrite(...args);
+      storedWrite: async (...args) => {
+        const kept = await store.http.storedWrite(...args);
         looked++;
         return kept;
       },
     });
     const first = await startServer({ room: { store: replacing(store, { http }) } });
     const { mailroom } = first;
-    const server = await createServer({ mailroom, authenticator: testAuthenticator, version: "0.0.0" });
+    const server = await createListener({ mailroom, authenticator: testAuthenticator, version: "0.0.0" });
     const url = await server.listen();
     const second: Harness = { ...first, url, server, call: (at, options) => call(url, at, options) };
     harness = { ...first, close: () => server.close().then(() => first.close()) };
@@ -213,7 +214,7 @@ describe("Idempotency-Key at two doors of one mailroom", () => {
     ["/message", { body: "[direct] one", task_id: "new" }],
     ["/tasks/paused/breakpoint", { results: "yes" }],
     ["/tasks/paused/cancel", {}],
-  ])("%s %o is done once, and both get the answer to that", async (path, json) => {
+  ])("%s %o happens once, and both callers get its answer", async (path, json) => {
     const [first, second] = await atBoth((door) => door.call(path, post(json)));
     expect(first?.status).toBe(200);
     expect(second?.text).toBe(first?.text);

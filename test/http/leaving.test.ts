@@ -1,4 +1,4 @@
-/** Those who hang up before their answer begins leave nothing behind. */
+/** Clients that disconnect before their answer begins leave no state behind. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect as connectHttp2, constants } from "node:http2";
 import { connect } from "node:net";
@@ -19,7 +19,7 @@ async function openStreams({ call }: Pick<Harness, "call">): Promise<number> {
   return Number(/^mailroom_streams (\d+)/m.exec(text)?.[1]);
 }
 
-/** An authenticator that lets whoever shows `slow` wait. */
+/** An authenticator that delays the token `slow`. */
 function slowly() {
   const arrived = gate();
   const released = gate();
@@ -37,7 +37,7 @@ function slowly() {
   };
 }
 
-/** Resolves when a stream listens to what happens. */
+/** Resolves when a stream subscribes. */
 function begun({ mailroom }: Harness): Promise<void> {
   const { bus } = mailroom;
   const subscribe = bus.subscribe.bind(bus);
@@ -51,7 +51,7 @@ function begun({ mailroom }: Harness): Promise<void> {
 
 const ask = { token: "user-token", json: { body: "[direct]", task_id: "t" } };
 
-describe("a stream whose listener left before it began is over", () => {
+describe("a stream ends if its client disconnected before it began", () => {
   it("over HTTP/1.1", async () => {
     const slow = slowly();
     harness = await startServer({ authenticator: slow.authenticator });
@@ -91,7 +91,7 @@ describe("a stream whose listener left before it began is over", () => {
       left.on("error", () => {});
       await slow.arrived;
       left.close(constants.NGHTTP2_CANCEL);
-      // What was sent on the same connection before it has been seen, too.
+      // Earlier requests on the same connection have been processed.
       await text("/health");
       const stream = begun(harness);
       slow.release();

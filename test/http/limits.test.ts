@@ -1,12 +1,15 @@
-/** What is bounded, what is turned away, and how a server is set up. */
+/** Limits, rejections, and the setup of a server. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
 import { request as httpsRequest } from "node:https";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
 import { devAuthenticator } from "../../src/auth/index.js";
+import { defaultsOf } from "../../src/base/index.js";
+import { httpSettings } from "../../src/http/settings.js";
 import { makeCertificate } from "./certificate.js";
 import { gate, type Harness, startServer, testAuthenticator } from "./harness.js";
 import { captureSwarm } from "./swarm.js";
@@ -18,7 +21,7 @@ afterEach(async () => {
 });
 
 describe("requests", () => {
-  it("of one caller are limited, and those of others go on", async () => {
+  it("of one caller are limited without affecting other callers", async () => {
     harness = await startServer({ limits: { requestsPerCaller: 2 } });
     const { call } = harness;
     for (let n = 0; n < 2; n++) expect((await call("/whoami", { token: "user-token" })).status).toBe(200);
@@ -28,7 +31,7 @@ describe("requests", () => {
     expect((await call("/whoami", { token: "admin-token" })).status).toBe(200);
   });
 
-  it("of one address are limited on public routes, too", async () => {
+  it("of one address are also limited on public routes", async () => {
     harness = await startServer({ limits: { requestsPerAddress: 2 }, trustProxy: true });
     const { call } = harness;
     const from = (address: string) => call("/health", { headers: { "x-forwarded-for": address } });
@@ -39,7 +42,7 @@ describe("requests", () => {
 });
 
 describe("failed authentications", () => {
-  it("[MAIL-SEC-03] are limited by address, without locking out who is already known", async () => {
+  it("[MAIL-SEC-03] are limited by address, without locking out known callers", async () => {
     harness = await startServer({ limits: { failedAuthentications: 3 }, trustProxy: true });
     const { call } = harness;
     const from = (address: string) => ({ "x-forwarded-for": address });
@@ -54,7 +57,7 @@ describe("failed authentications", () => {
     expect((await bad("192.0.2.2")).status).toBe(401);
   });
 
-  it("[MAIL-SEC-03] are limited where anybody is let in, too, and there nobody is recognised any more", async () => {
+  it("[MAIL-SEC-03] are also limited on routes with optional authentication, which then recognize no caller", async () => {
     const asked: (string | undefined)[] = [];
     harness = await startServer({
       limits: { failedAuthentications: 3 },
@@ -75,7 +78,7 @@ describe("failed authentications", () => {
     expect((await call("/whoami", { token: "admin-token" })).status).toBe(200);
   });
 
-  it("do not believe a forwarded address unless told to", async () => {
+  it("ignore a forwarded address unless the proxy is trusted", async () => {
     harness = await startServer({ limits: { failedAuthentications: 2 } });
     const { call } = harness;
     const bad = (n: number) =>
@@ -89,7 +92,7 @@ describe("failed authentications", () => {
 describe("bodies", () => {
   const nested = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 
-  it("that are nested too deeply are refused wherever they would go", async () => {
+  it("[MAP-F-7] that are nested too deeply are rejected on every route", async () => {
     harness = await startServer();
     const { call } = harness;
     await call("/message", { token: "user-token", json: { body: "[breakpoint]", task_id: "b" } });
@@ -101,20 +104,20 @@ describe("bodies", () => {
       await call("/tasks/b/breakpoint", { token: "user-token", text: `{"results":{"content":${deep}}}` }),
       await call("/message", {
         token: "user-token",
-        text: `{"body":"[direct]","kwargs":{"x":${nested(199)}}}`,
+        text: `{"body":"[direct]","kwargs":{"x":${nested(63)}}}`,
       }),
     ];
     for (const refusal of refusals) {
       expect(refusal).toMatchObject({ status: 400, body: { code: "bad_json" } });
-      expect(refusal.text).toContain("200 levels");
+      expect(refusal.text).toContain("64 levels");
     }
-    const allowed = `{"body":"[direct]","kwargs":{"x":${nested(198)}}}`;
+    const allowed = `{"body":"[direct]","kwargs":{"x":${nested(62)}}}`;
     expect((await call("/message", { ...keyed, text: allowed })).status).toBe(200);
   });
 });
 
 describe("limits", () => {
-  it("of tasks are 503 with Retry-After, and nothing was written", async () => {
+  it("of tasks give 503 with Retry-After, and nothing is written", async () => {
     const held = gate();
     harness = await startServer({
       room: { swarm: captureSwarm({ hold: () => held.opened }), limits: { runningTasks: 1 } },
@@ -128,7 +131,7 @@ describe("limits", () => {
     held.open();
   });
 
-  it("of waits and streams are 503 before anything is written", async () => {
+  it("of waits and streams give 503 before anything is written", async () => {
     const held = gate();
     harness = await startServer({
       limits: { waitsPerCaller: 1, streamsPerCaller: 0 },
@@ -152,7 +155,7 @@ describe("limits", () => {
     expect((await waiting).status).toBe(200);
   });
 
-  it("of time answer 202, and the task goes on", async () => {
+  it("of time give 202, and the task continues", async () => {
     const held = gate();
     harness = await startServer({ room: { swarm: captureSwarm({ hold: () => held.opened }) } });
     const { call } = harness;
@@ -175,7 +178,7 @@ describe("limits", () => {
 });
 
 describe("development mode", () => {
-  it("serves this machine's names and pages only, and needs no token", async () => {
+  it("serves only local names and pages, and needs no token", async () => {
     harness = await startServer({ dev: true, authenticator: devAuthenticator() });
     const { call } = harness;
     expect(await call("/whoami")).toMatchObject({ status: 200, body: { id: "dev", role: "user" } });
@@ -197,7 +200,7 @@ describe("development mode", () => {
 });
 
 describe("a server in development mode", () => {
-  it("listens on this machine only", async () => {
+  it("listens on loopback only", async () => {
     harness = await startServer({ dev: true });
     for (const host of ["0.0.0.0", "::", "192.0.2.1"]) {
       await expect(harness.server.listen({ host })).rejects.toThrow(/cannot listen/);
@@ -215,7 +218,7 @@ describe("CORS", () => {
     expect(plain.headers["access-control-allow-origin"]).toBeUndefined();
   });
 
-  it("lets configured origins in, on streams too", async () => {
+  it("allows configured origins, also on streams", async () => {
     harness = await startServer({ cors: { origins: ["https://app.example"] } });
     const { call } = harness;
     const reply = await call("/message", { method: "OPTIONS", headers: preflight });
@@ -267,7 +270,7 @@ describe("TLS", () => {
 });
 
 describe("the log", () => {
-  it("is quiet, finds a request by its id, and never holds a credential", async () => {
+  it("is quiet, finds a request by its id, and never contains a credential", async () => {
     const lines: string[] = [];
     const log = (level: string) => pino({ level }, { write: (line: string) => void lines.push(line) });
     harness = await startServer({ logger: log("info") });
@@ -287,7 +290,7 @@ describe("the log", () => {
     expect(lines.join("")).not.toMatch(/token-secret|bad-secret/i);
   });
 
-  it("[MAIL-ERR-07] has what broke, the answer has not", async () => {
+  it("[MAIL-ERR-07] contains the reason of an internal error, and the response does not", async () => {
     const lines: string[] = [];
     harness = await startServer({
       logger: pino({ level: "info" }, { write: (line: string) => void lines.push(line) }),
@@ -295,14 +298,14 @@ describe("the log", () => {
     const { mailroom, call } = harness;
     Object.defineProperty(mailroom.store.tasks, "list", {
       value: async () => {
-        throw new Error("a detail of the inside");
+        throw new Error("an internal detail");
       },
     });
     const reply = await call("/status", { token: "user-token" });
     expect(reply).toMatchObject({ status: 500, body: { code: "internal_error" } });
     expect(reply.text).not.toContain("inside");
     expect(reply.body).toMatchObject({ request_id: reply.headers["x-request-id"] });
-    expect(lines.join("")).toContain("a detail of the inside");
+    expect(lines.join("")).toContain("an internal detail");
   });
 });
 
@@ -322,3 +325,51 @@ async function collect(stream: AsyncIterable<unknown>): Promise<string> {
   for await (const chunk of stream) text += String(chunk);
   return text;
 }
+
+it("[MAIL-G-15] routes without authentication are limited per address by default, generously", async () => {
+  const { call, close } = await startServer();
+  try {
+    const { publicRequestsPerAddress: limit } = defaultsOf(httpSettings);
+    expect(limit).toBeGreaterThanOrEqual(1_000);
+    const reply = async () => (await call("/health")).status;
+    for (let sent = 0; sent < limit; ) {
+      const batch = Math.min(200, limit - sent);
+      const statuses = await Promise.all(Array.from({ length: batch }, reply));
+      expect(new Set(statuses)).toEqual(new Set([200]));
+      sent += batch;
+    }
+    const over = await call("/health");
+    expect([over.status, over.headers["retry-after"]]).toEqual([429, expect.any(String)]);
+    // Callers with a token are served.
+    expect((await call("/whoami", { token: "user-token" })).status).toBe(200);
+  } finally {
+    await close();
+  }
+});
+
+it("an offer to upgrade to HTTP/2 without TLS is ignored, and the request is served", async () => {
+  const { url, close } = await startServer();
+  try {
+    const { port } = new URL(url);
+    const offer = (head: string) =>
+      new Promise<string>((resolve, reject) => {
+        let text = "";
+        const socket = connect(Number(port), "127.0.0.1", () =>
+          socket.write(
+            `${head}Host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n`,
+          ),
+        );
+        socket.on("data", (data) => {
+          text += data.toString();
+        });
+        socket.on("close", () => resolve(text));
+        socket.on("error", reject);
+      });
+    const served = await offer("GET /health HTTP/1.1\r\n");
+    expect(served).toMatch(/^HTTP\/1\.1 200 OK/);
+    expect(served).toContain('"swarm_name"');
+    expect(await offer("POST /message HTTP/1.1\r\nContent-Length: 2\r\n")).toMatch(/^HTTP\/1\.1 501/);
+  } finally {
+    await close();
+  }
+});

@@ -1,7 +1,7 @@
-/** `POST /message` and what follows from it. */
+/** `POST /message` and its consequences. */
 import { afterEach, describe, expect, it } from "vitest";
-import type { ServerOptions } from "../../src/http/index.js";
 import type { MailroomOptions } from "../../src/library/mailroom.js";
+import type { TestListenerOptions } from "../kit/listener.js";
 import { type CallOptions, fieldOf, gate, type Harness, type Reply, startServer } from "./harness.js";
 import { captureSwarm } from "./swarm.js";
 
@@ -11,7 +11,7 @@ afterEach(async () => {
   harness = undefined;
 });
 
-async function start(options: Partial<ServerOptions> & { room?: Partial<MailroomOptions> } = {}) {
+async function start(options: Partial<TestListenerOptions> & { room?: Partial<MailroomOptions> } = {}) {
   harness = await startServer(options);
   const { call } = harness;
   const send = (json: unknown, more: CallOptions = {}): Promise<Reply> =>
@@ -20,7 +20,7 @@ async function start(options: Partial<ServerOptions> & { room?: Partial<Mailroom
 }
 
 describe("a message", () => {
-  it("[MAIL-REST-06] may come under its older name, and with every unset field null", async () => {
+  it("[MAIL-REST-06] may use its older name, with every unset field null", async () => {
     const { send } = await start();
     const unset = { entrypoint: null, task_id: null, resume_from: null, kwargs: null, stream: null };
     expect((await send({ message: "[direct] old", ...unset })).body).toMatchObject({
@@ -34,14 +34,14 @@ describe("a message", () => {
     expect((await send({ body: "[direct] x", entrypoint: "  supervisor " })).status).toBe(200);
   });
 
-  it("goes on with a task of any status, and says so when there is nothing to resume", async () => {
+  it("[MAIL-G-17] resumes a task of any status, and is a further message to a running one", async () => {
     const held = gate();
     const { send } = await start({ room: { swarm: captureSwarm({ hold: () => held.opened }) } });
     await send({ body: "[direct] 1", task_id: "t" });
     expect((await send({ body: "[direct] 2", task_id: "t" })).body).toMatchObject({ status: "completed" });
     await send({ body: "[hold] 3", task_id: "t", wait: false });
-    const resume = { body: "x", task_id: "t", resume_from: "user_response" };
-    expect(await send(resume)).toMatchObject({ status: 409, body: { code: "wrong_state" } });
+    const resume = { body: "[direct] 4", task_id: "t", resume_from: "user_response", wait: false };
+    expect(await send(resume)).toMatchObject({ status: 202, body: { status: "running" } });
     expect(await send({ body: "x", resume_from: "user_response" })).toMatchObject({
       status: 400,
       body: { field: "task_id" },
@@ -60,7 +60,7 @@ describe("a message", () => {
     });
   });
 
-  it("has the number of steps that it asks for, as a number, as text, or without limit", async () => {
+  it("has the requested number of steps, as a number, as text, or without limit", async () => {
     const { send } = await start({ room: { limits: { maxSteps: 2, repetition: 0 } } });
     const steps = async (max_steps: unknown) => {
       const { body } = await send({ body: "Tokyo", kwargs: { max_steps } });
@@ -71,7 +71,7 @@ describe("a message", () => {
     expect(await steps(null)).toBe("Answer: sunny, 21C");
   });
 
-  it("is refused with a task id that is no UUID where ids are strict", async () => {
+  it("is rejected with a task id that is not a UUID where ids are strict", async () => {
     const { send } = await start({ strictIds: true });
     expect(await send({ body: "[direct] x", task_id: "mine" })).toMatchObject({
       status: 400,
@@ -82,7 +82,7 @@ describe("a message", () => {
     );
   });
 
-  it("gives the agents the caller's credential, which is written nowhere", async () => {
+  it("passes the caller's credential to the agents without storing it", async () => {
     const seen: unknown[] = [];
     const { send, harness: at } = await start({
       room: {
@@ -102,7 +102,7 @@ describe("a message", () => {
 });
 
 describe("a wait", () => {
-  it("ends with a cancellation, for everybody who waits", async () => {
+  it("ends with a cancellation, for all waiting callers", async () => {
     const held = gate();
     const thinking = gate();
     const { call, send } = await start({
@@ -126,7 +126,7 @@ describe("a wait", () => {
     held.open();
   });
 
-  it("is let go when the server closes, and its task goes on", async () => {
+  it("ends when the server closes, and its task continues", async () => {
     const held = gate();
     const thinking = gate();
     const { send, harness: at } = await start({
@@ -153,7 +153,7 @@ describe("a wait", () => {
 });
 
 describe("a breakpoint", () => {
-  it("with several calls needs a result for each of them, by its id", async () => {
+  it("with several calls needs a result for each of them, by id", async () => {
     const { call, send } = await start();
     const paused = await send({ body: "[two] Tokyo", task_id: "t" });
     const calls = fieldOf(paused.body, "breakpoint");

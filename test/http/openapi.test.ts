@@ -1,4 +1,4 @@
-/** The document itself: what a linter would ask of it. */
+/** Lints the OpenAPI document. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { OpenApiDocument } from "../../src/http/index.js";
 import {
@@ -19,14 +19,14 @@ beforeAll(async () => {
 afterAll(() => harness.close());
 
 describe("/openapi.json", () => {
-  it("is OpenAPI 3.1 with the protocol's version and ours", () => {
+  it("is OpenAPI 3.1 with the version of the protocol and of Mailroom", () => {
     expect(document.openapi).toBe("3.1.0");
     expect(document.info).toMatchObject({ version: "1.2", "x-mailroom-version": "0.0.0" });
     const known = ["openapi", "info", "servers", "tags", "paths", "components"];
     expect(Object.keys(document).filter((name) => !known.includes(name))).toEqual([]);
   });
 
-  it("[MAIL-SERVER-01] has every endpoint of MAIL and ours", () => {
+  it("[MAIL-SERVER-01] has every endpoint of MAIL and of Mailroom", () => {
     const paths = operationsOf(document).map(({ at }) => at);
     expect(paths).toEqual(
       expect.arrayContaining([
@@ -58,24 +58,28 @@ describe("/openapi.json", () => {
     );
   });
 
-  it("describes every operation in full", () => {
+  it("describes every operation completely", () => {
     expect(operationProblems(document)).toEqual([]);
   });
 
-  it("declares every parameter of every path, once", () => {
+  it("declares every path parameter once", () => {
     expect(parameterProblems(document)).toEqual([]);
-    const writes = operationsOf(document).filter(({ method }) => method === "post");
+    // Reads with a body, and writes that change nothing when they are repeated.
+    const repeatable = [/\/tasks\/digest$/, /\/outbox\/\{id\}\/(retry|abandon)$/];
+    const writes = operationsOf(document).filter(
+      ({ method, at }) => method === "post" && !repeatable.some((path) => path.test(at)),
+    );
     const withoutKey = writes.filter(
       ({ operation }) => operation.parameters?.some(({ name }) => name === "Idempotency-Key") !== true,
     );
     expect(withoutKey.map(({ at }) => at)).toEqual([]);
   });
 
-  it("has references that lead somewhere, and nothing that nothing refers to", () => {
+  it("has no dangling references and no unused components", () => {
     expect(referenceProblems(document)).toEqual([]);
   });
 
-  it("has schemas that are JSON Schema 2020-12", () => {
+  it("has valid JSON Schema 2020-12 schemas", () => {
     expect(schemaProblems(document)).toEqual([]);
   });
 });

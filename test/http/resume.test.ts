@@ -1,5 +1,4 @@
-/** A task streamed with the connection cut and the server killed in between: what was seen is exactly the journal. */
-import { type ChildProcess, spawn } from "node:child_process";
+/** A task streamed over broken connections and killed servers: the received events are exactly the journal. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { tmpdir } from "node:os";
@@ -7,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type CompiledChild, compileChild } from "../crash/compile.js";
 import { call, fieldOf, parseStream, type StreamedEvent } from "./harness.js";
+import { chance, Life } from "./killed-server.js";
 
 let child: CompiledChild;
 beforeAll(() => {
@@ -16,36 +16,7 @@ afterAll(() => child.remove());
 
 const CUTS = 10;
 
-class Life {
-  readonly url: Promise<string>;
-  readonly #process: ChildProcess;
-  readonly #ended: Promise<void>;
-
-  constructor(data: string) {
-    const process_ = spawn(process.execPath, [child.script, data], { stdio: ["ignore", "pipe", "pipe"] });
-    this.#process = process_;
-    this.#ended = new Promise((resolve) => process_.once("close", () => resolve()));
-    this.url = new Promise((resolve, reject) => {
-      let said = "";
-      let complained = "";
-      process_.stdout.on("data", (text: Buffer) => {
-        said += text.toString();
-        if (said.includes("\n")) resolve(said.trim());
-      });
-      process_.stderr.on("data", (text: Buffer) => {
-        complained += text.toString();
-      });
-      process_.once("close", () => reject(new Error(`the server ended before it listened: ${complained}`)));
-    });
-  }
-
-  async kill(): Promise<void> {
-    this.#process.kill("SIGKILL");
-    await this.#ended;
-  }
-}
-
-/** Reads events after the last one seen until there are `most` of them, the stream ends, or the other side is gone. */
+/** Reads events after the last one seen until there are `most` of them, the stream ends, or the server is gone. */
 function listen(url: string, lastSeen: string | undefined, most: number): Promise<StreamedEvent[]> {
   return new Promise((resolve) => {
     let text = "";
@@ -64,7 +35,7 @@ function listen(url: string, lastSeen: string | undefined, most: number): Promis
         response.setEncoding("utf8");
         response.on("data", (chunk: string) => {
           text += chunk;
-          // What came with the last one counts as seen, too: it was in our hands.
+          // Events received together with the last one also count as seen.
           if (seen().length >= most) request.destroy();
         });
         response.on("close", () => resolve(seen()));
@@ -75,23 +46,12 @@ function listen(url: string, lastSeen: string | undefined, most: number): Promis
   });
 }
 
-/** Repeatable chance (mulberry32). */
-function chance(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 describe("a stream that is cut and whose server is killed", () => {
   for (const seed of [1, Math.floor(Math.random() * 2 ** 31)]) {
     it(`yields exactly the journal (seed ${seed})`, async () => {
       const random = chance(seed);
       const data = mkdtempSync(join(tmpdir(), "mailroom-resume-"));
-      let life = new Life(data);
+      let life = new Life(child, data);
       try {
         const first = await call(await life.url, "/message", {
           json: { body: "go", task_id: "t", wait: false },
@@ -104,7 +64,7 @@ describe("a stream that is cut and whose server is killed", () => {
           if (random() < 0.5 || (cut === CUTS - 1 && kills === 0)) {
             await life.kill();
             kills++;
-            life = new Life(data);
+            life = new Life(child, data);
           }
         }
         seen.push(...(await listen(await life.url, seen.at(-1)?.id, Number.POSITIVE_INFINITY)));

@@ -1,9 +1,9 @@
-/** A token that is revoked shows nothing any more, not even where it was let in before. */
+/** A revoked token shows nothing, even on streams that it opened before. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type CreatedToken, createAuthenticator, Tokens } from "../../src/auth/index.js";
-import { loadConfig } from "../../src/config/index.js";
-import { type Mount, NOTHING } from "../../src/http/index.js";
-import { systemClock } from "../../src/library/clock.js";
+import { systemClock } from "../../src/base/index.js";
+import { type Mount, NO_INPUT } from "../../src/extension/index.js";
+import { loadConfig } from "../../src/server/catalog.js";
 import { openStore } from "../../src/store/index.js";
 import { type Harness, parseStream, startServer } from "./harness.js";
 
@@ -18,7 +18,7 @@ const DOOR: Mount = {
   roles: ["user"],
   operations: [
     {
-      ...NOTHING,
+      ...NO_INPUT,
       id: "openDoor",
       method: "GET",
       tag: "agents",
@@ -37,7 +37,7 @@ beforeEach(async () => {
   const store = await openStore({ path: ":memory:" });
   tokens = new Tokens({ store, clock: systemClock });
   const { settings } = loadConfig({ flags: {}, env: {}, directory: "/" });
-  // Several providers, as one asks them.
+  // Several providers behind one authenticator.
   const authenticator = await createAuthenticator(
     {
       ...settings.auth,
@@ -54,7 +54,7 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
-/** Reads to the end, and tells when it has begun. */
+/** Reads to the end, and reports when it has begun. */
 async function open(path: string, { token }: CreatedToken) {
   const headers = { authorization: `Bearer ${token}`, accept: "text/event-stream" };
   const response = await fetch(`${harness.url}${path}`, { headers });
@@ -71,7 +71,7 @@ async function open(path: string, { token }: CreatedToken) {
 }
 
 describe("revoking a token", () => {
-  it("ends its streams before anything else is shown, and leaves those of other tokens", async () => {
+  it("ends its streams before they show anything else, and leaves those of other tokens", async () => {
     const theirs = await open("/tasks/t/events", stolen);
     const ours = await open("/tasks/t/events", good);
     await tokens.revoke(stolen.info.tokenId);
@@ -84,7 +84,7 @@ describe("revoking a token", () => {
     expect((await harness.call("/tasks/t/events", { token: stolen.token })).status).toBe(401);
   });
 
-  it("ends what it has open at other doors", async () => {
+  it("ends its open requests at mounts", async () => {
     const theirs = await open("/door", stolen);
     await tokens.revoke(stolen.token);
     await expect(theirs.ended).rejects.toThrow();

@@ -1,6 +1,6 @@
 /**
- * The document of a server with everything turned on, held against the routes that are really registered there: what
- * answers is described, and what is described answers, as described.
+ * Compares the OpenAPI document of a server with everything enabled with its registered routes: every route is
+ * described, and every described route answers as described.
  */
 import { createHmac } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
@@ -37,13 +37,13 @@ let document: OpenApiDocument;
 let messageId: string;
 const registered: string[] = [];
 
-/** Fastify announces every instance that is made; its routes are noted as they are registered. */
+/** Fastify announces every instance; its routes are recorded as they are registered. */
 function noteRoutes(event: unknown): void {
   const app = fieldOf(event, "fastify");
   if (!isFastify(app)) return;
   app.addHook("onRoute", ({ method, url }) => {
     const path = url.replaceAll(/:(\w+)/g, "{$1}");
-    // Fastify adds HEAD to every GET by itself, and CORS answers OPTIONS everywhere.
+    // Fastify adds HEAD to every GET, and CORS answers OPTIONS everywhere.
     for (const one of [method].flat()) {
       if (one !== "HEAD" && one !== "OPTIONS") registered.push(`${one.toLowerCase()} ${path}`);
     }
@@ -119,37 +119,40 @@ afterAll(async () => {
   await rm(place, { recursive: true, force: true });
 });
 
-describe("the document of a server with everything turned on", () => {
+describe("the document of a server with everything enabled", () => {
   it("lists the routes that the server has, and no others", () => {
-    expect(operationsOf(document).map(({ at }) => at)).toEqual(expect.arrayContaining(registered));
+    // Pages for people are not part of the interface.
+    const described = registered.filter((at) => !/^get \/console(?:\/\*)?$/.test(at));
+    expect(described).toHaveLength(registered.length - 2);
+    expect(operationsOf(document).map(({ at }) => at)).toEqual(expect.arrayContaining(described));
     expect(registered).toEqual(expect.arrayContaining(operationsOf(document).map(({ at }) => at)));
-    // That those were noted which are not the door's own.
+    // Checks that routes of other modules were recorded.
     expect(registered).toEqual(
       expect.arrayContaining(["post /mcp", "post /a2a", "post /api/wake", "post /mesh/github"]),
     );
   });
 
-  it("is in order", () => {
+  it("passes the lint", () => {
     expect(operationProblems(document)).toEqual([]);
     expect(parameterProblems(document)).toEqual([]);
     expect(referenceProblems(document)).toEqual([]);
     expect(schemaProblems(document)).toEqual([]);
   });
 
-  it("lists nothing that is not there, and no answer is another than it says", async () => {
+  it("lists only existing routes, and responses are as described", async () => {
     const judge = bodyJudge(document);
     const wrong: string[] = [];
     for (const listed of operationsOf(document)) {
       const token = `${listed.operation["x-roles"]?.[0] ?? "user"}:me`;
       const answer = await ask(listed, { token, ...(listed.method === "post" && { json: {} }) });
       const isMissing = fieldOf(answer.body, "code") === "not_found";
-      const problem = isMissing ? "is not there" : problemWith(listed, answer, judge);
+      const problem = isMissing ? "does not exist" : problemWith(listed, answer, judge);
       if (problem !== undefined) wrong.push(`${listed.at}: ${answer.status} ${problem}`);
     }
     expect(wrong).toEqual([]);
   });
 
-  it("says how the routes of other protocols and of the mesh answer", async () => {
+  it("describes the responses of other protocols and of the mesh", async () => {
     const judge = bodyJudge(document);
     const listed = new Map(operationsOf(document).map((one) => [one.operation.operationId, one]));
     const wrong: string[] = [];
@@ -167,7 +170,7 @@ describe("the document of a server with everything turned on", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("lists every method that a path has", async () => {
+  it("lists every method of a path", async () => {
     for (const [path, allow] of [
       ["/mcp", "POST"],
       ["/api/inbox", "GET, HEAD"],
@@ -178,30 +181,32 @@ describe("the document of a server with everything turned on", () => {
     }
   });
 
-  it("shows them on the page for people, with their protocols and secrets", async () => {
+  it("shows all operations on the HTML page, with their protocols and secrets", async () => {
     const { text } = await call(alice.url, "/docs");
     for (const { operation } of operationsOf(document)) {
       expect(text).toContain(`id="${operation.operationId}"`);
       if (operation.externalDocs !== undefined) expect(text).toContain(operation.externalDocs.url);
     }
-    expect(text).toContain("admin + wakeSecret");
+    expect(text).toContain("anybody + wakeSecret");
     expect(text).toContain("anybody + githubSignature");
     expect(text).not.toMatch(/<script|src=/);
   });
 });
 
-it("what is not turned on is neither in the document nor there", async () => {
+it("disabled features are neither in the document nor served", async () => {
   await using server = await served(ASKING_SWARM, "[mcp]\nenabled = false\n[a2a]\nenabled = false\n");
   const plain: OpenApiDocument = JSON.parse((await call(server.url, "/openapi.json")).text);
   const own = operationsOf(document).filter(({ path }) => !(path in plain.paths));
   expect(own.map(({ at }) => at).sort()).toEqual([
     "get /.well-known/agent-card.json",
+    "get /admin/mesh",
     "get /api/inbox",
     "get /api/inbox/count",
     "get /api/inbox/{message_id}",
     "get /api/outbox",
     "get /api/outbox/count",
     "post /a2a",
+    "post /admin/mesh/{operation}",
     "post /api/inbox/batch",
     "post /api/inbox/{message_id}/{action}",
     "post /api/wake",
@@ -214,7 +219,7 @@ it("what is not turned on is neither in the document nor there", async () => {
   }
   expect(plain.tags.map(({ name }) => name)).not.toContain("mesh");
   expect(Object.keys(plain.components.securitySchemes)).toEqual(["bearer"]);
-  // Bob is in the mesh, but nobody wakes him, and no GitHub is known to him.
+  // Bob is in the mesh without wake triggers and GitHub.
   const bobs: OpenApiDocument = JSON.parse((await call(bob.url, "/openapi.json")).text);
   expect(Object.keys(bobs.paths)).toContain("/api/inbox");
   expect(Object.keys(bobs.paths)).not.toContain("/api/wake");
@@ -223,7 +228,10 @@ it("what is not turned on is neither in the document nor there", async () => {
 
 type Case = readonly [operation: string, status: number, options: CallOptions, path?: string];
 
-/** Requests to the routes that are not the door's own; `path` where it is not the document's with a message that came. */
+/**
+ * Requests to routes of other modules; `path` where it differs from the document's and contains the id of a received
+ * message.
+ */
 function cases(): Case[] {
   const admin = { token: ADMIN };
   const rpc = { jsonrpc: "2.0", id: 1 } as const;
@@ -272,6 +280,20 @@ function cases(): Case[] {
     ["listOutbox", 200, admin],
     ["listOutbox", 400, admin, "/api/outbox?swarm_id=odd"],
     ["countOutbox", 200, admin],
+    ["adminGetMesh", 200, admin],
+    ["adminGetMesh", 403, { token: USER }],
+    ["adminOperateMesh", 200, { ...admin, json: {} }, "/admin/mesh/invite"],
+    ["adminOperateMesh", 200, { ...admin, json: { agent: "bob" } }, "/admin/mesh/mute"],
+    ["adminOperateMesh", 200, { ...admin, json: { agent: "bob" } }, "/admin/mesh/unmute"],
+    ["adminOperateMesh", 400, { ...admin, json: {} }, "/admin/mesh/rotate_key"],
+    ["adminOperateMesh", 400, { ...admin, json: { agent: 1 } }, "/admin/mesh/kick"],
+    ["adminOperateMesh", 404, { ...admin, json: { swarm: "none", agent: "x" } }, "/admin/mesh/kick"],
+    ["adminOperateMesh", 403, { token: USER, json: {} }, "/admin/mesh/invite"],
+    ["adminListOutbox", 200, admin],
+    ["adminListOutbox", 200, admin, "/admin/outbox?queue=mesh&status=delivered"],
+    ["adminListOutbox", 404, admin, "/admin/outbox?queue=none"],
+    ["adminListTokens", 200, admin],
+    ["adminRevokeToken", 404, { ...admin, method: "POST" }],
     ["wake", 200, wake("wake me", note)],
     ["wake", 400, wake("wake me", {})],
     ["wake", 403, wake("guess", note)],

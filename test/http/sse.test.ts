@@ -1,7 +1,7 @@
 /** Streams over real sockets. */
 import { connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Clock } from "../../src/engine/ports.js";
+import type { Clock } from "../../src/base/index.js";
 import { fieldOf, gate, type Harness, parseStream, type StreamedEvent, startServer } from "./harness.js";
 import { captureSwarm } from "./swarm.js";
 
@@ -13,7 +13,7 @@ afterEach(async () => {
 
 const TOKEN = { authorization: "Bearer user-token" };
 
-/** Reads a stream until `enough` says so, and hangs up. */
+/** Reads a stream until `enough` returns true, and disconnects. */
 async function read(
   url: string,
   init: RequestInit,
@@ -46,7 +46,7 @@ const follow = (more: Record<string, string> = {}): RequestInit => ({
 });
 
 describe("a stream of POST /message", () => {
-  it("[MAIL-REST-07] has the reference's form, ids of the journal, and ends with the round", async () => {
+  it("[MAIL-REST-07] has the reference's form and journal ids, and ends with the round", async () => {
     harness = await startServer();
     const reply = await harness.call("/message", {
       token: "user-token",
@@ -57,7 +57,7 @@ describe("a stream of POST /message", () => {
       "cache-control": "no-cache",
       connection: "keep-alive",
       "x-accel-buffering": "no",
-      location: "/tasks/s%201/events",
+      location: "/tasks/s%201/events?round=2",
     });
     const lines = reply.text.split("\r\n");
     expect(lines.filter((line) => line.includes("\n"))).toEqual([]);
@@ -70,7 +70,7 @@ describe("a stream of POST /message", () => {
     });
   });
 
-  it("of a further message has only that round", async () => {
+  it("of a further message contains only that round", async () => {
     harness = await startServer();
     const first = { token: "user-token", json: { body: "Tokyo?", task_id: "t" } };
     await harness.call("/message", first);
@@ -84,7 +84,7 @@ describe("a stream of POST /message", () => {
     expect(seen).toEqual(fieldOf(all.body, "events"));
   });
 
-  it("does not end with an earlier message's round while its own message still waits", async () => {
+  it("does not end with an earlier message's round while its own message waits", async () => {
     const held = gate();
     const thinking = gate();
     harness = await startServer({
@@ -107,7 +107,7 @@ describe("a stream of POST /message", () => {
       `${url}/message`,
       post({ body: "[direct] two", task_id: "t", stream: true }),
       (seen) => {
-        // Its own message is there, so the first round cannot end before it.
+        // Its own message has arrived, so the first round cannot end before it.
         held.open();
         return seen.length === 0;
       },
@@ -119,8 +119,8 @@ describe("a stream of POST /message", () => {
     ]);
   });
 
-  it("shows unfinished text without an id", async () => {
-    // What is said to mail that is not durable yet is nobody's to see.
+  it("shows partial text without an id", async () => {
+    // Answers to mail that is not durable yet are not visible.
     harness = await startServer({ room: { limits: { speculation: false } } });
     const { events } = await read(`${harness.url}/message`, post({ body: "[talk] Tokyo", stream: true }));
     const tokens = events.filter(({ event }) => event === "token");
@@ -131,7 +131,7 @@ describe("a stream of POST /message", () => {
 });
 
 describe("a stream of a task's events", () => {
-  it("goes on from every event without loss or repetition", async () => {
+  it("resumes after every event without loss or repetition", async () => {
     harness = await startServer();
     await harness.call("/message", { token: "user-token", json: { body: "[action] Tokyo", task_id: "t" } });
     const page = await harness.call("/tasks/t/events", { token: "user-token" });
@@ -148,7 +148,7 @@ describe("a stream of a task's events", () => {
     }
   });
 
-  it("pages as JSON", async () => {
+  it("returns pages as JSON", async () => {
     harness = await startServer();
     await harness.call("/message", { token: "user-token", json: { body: "[action] Tokyo", task_id: "t" } });
     const whole = await harness.call("/tasks/t/events", { token: "user-token" });
@@ -165,7 +165,7 @@ describe("a stream of a task's events", () => {
     expect(end.body).toMatchObject({ events: [], more: false, status: "completed" });
   });
 
-  it("has several listeners who see the same, and one who leaves disturbs nobody", async () => {
+  it("shows the same to several clients, and one that disconnects affects no other", async () => {
     const held = gate();
     harness = await startServer({ room: { swarm: captureSwarm({ hold: () => held.opened }) } });
     const { url } = harness;
@@ -181,7 +181,7 @@ describe("a stream of a task's events", () => {
     expect(first?.events.at(-1)?.event).toBe("task_complete");
   });
 
-  it("goes on over the end of a round unless told otherwise", async () => {
+  it("continues past the end of a round unless requested otherwise", async () => {
     harness = await startServer();
     const { url, call } = harness;
     await call("/message", { token: "user-token", json: { body: "[direct] 1", task_id: "t" } });
@@ -192,7 +192,7 @@ describe("a stream of a task's events", () => {
     expect(endings((await listening).events)).toBe(2);
   });
 
-  it("beats without an id while nothing happens", async () => {
+  it("sends heartbeats without an id while idle", async () => {
     const held = gate();
     harness = await startServer({
       heartbeat: 20,
@@ -209,7 +209,7 @@ describe("a stream of a task's events", () => {
     held.open();
   });
 
-  it("refuses what is not the id of an event", async () => {
+  it("rejects an invalid event id", async () => {
     harness = await startServer();
     await harness.call("/message", { token: "user-token", json: { body: "[direct] x", task_id: "t" } });
     const reply = await harness.call("/tasks/t/events?after=yesterday", {
@@ -220,17 +220,17 @@ describe("a stream of a task's events", () => {
   });
 });
 
-describe("a listener that does not read", () => {
-  it("is dropped, and the task and other listeners go on", async () => {
+describe("a client that does not read", () => {
+  it("is disconnected, and the task and other clients continue", async () => {
     const clock = manualClock();
     harness = await startServer({
       clock,
-      limits: { listenerBuffer: 64 * 1024, listenerPatience: 1000 },
+      limits: { streamBuffer: 64 * 1024, streamStallTimeout: 1000 },
       room: { limits: { repetition: 0 } },
     });
     const { url, call, server } = harness;
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
-    // Far more than the kernel buffers between the two ends.
+    // Far more than the kernel buffers between both ends.
     const large = "x".repeat(900_000);
     await call("/message", { token: "user-token", json: { body: "[direct] begin", task_id: "t" } });
     socket.pause();
@@ -261,7 +261,7 @@ describe("a listener that does not read", () => {
   });
 });
 
-/** Real time, except that a test may let some of it pass at once. */
+/** Real time that a test can advance. */
 function manualClock(): Clock & { advance(ms: number): void } {
   let offset = 0;
   const waiting = new Set<{ due: number; callback: () => void }>();

@@ -1,4 +1,4 @@
-/** What every door says while the store cannot be written, and that everybody is served again afterwards. */
+/** Every protocol's response while the store cannot be written, and recovery afterwards. */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ import { type Served, served } from "../kit/served.js";
 async function lockable(): Promise<{ server: Served; lock(): Promise<void>; unlock(): void }> {
   const directory = mkdtempSync(join(tmpdir(), "mailroom-outage-"));
   const server = await served(ASKING_SWARM, "", directory);
-  const other = new Database(join(server.running.data ?? "", "mailroom.db"));
+  const other = new Database(join(server.running.dataDirectory ?? "", "mailroom.db"));
   onTestFinished(async () => {
     other.close();
     await server[Symbol.asyncDispose]();
@@ -27,7 +27,7 @@ async function lockable(): Promise<{ server: Served; lock(): Promise<void>; unlo
     server,
     lock: async () => {
       other.exec("BEGIN IMMEDIATE");
-      // Something has to be written for the trouble to show.
+      // A write makes the failure visible.
       client.postMessage("hello", { wait: false }).catch(() => {});
       await until(async () => (await client.getHealth()).status === "degraded");
     },
@@ -53,7 +53,7 @@ async function metric(url: string, name: string): Promise<number> {
 }
 
 describe("while the store cannot be written", () => {
-  it("messages are refused with 503, and reads, streams and waiting callers go on", async () => {
+  it("messages get 503, and reads, streams and waiting callers continue", async () => {
     const { server, lock, unlock } = await lockable();
     const { url } = server;
     const ann = new MailClient(url, { token: "user:ann", retries: 0 });
@@ -86,7 +86,7 @@ describe("while the store cannot be written", () => {
     expect(await metric(url, "mailroom_store_retries_total")).toBeGreaterThan(0);
     expect(await metric(url, "mailroom_store_degraded_seconds")).toBeGreaterThan(0);
     expect(await ann.getTask("t")).toMatchObject({ status: "running" });
-    // What is durable is replayed without writing.
+    // Durable answers are replayed without a write.
     const again = await ann.postMessage("hello", { taskId: "done", idempotencyKey: "before" });
     expect(again.response).toBe("You said: hello");
 
@@ -107,7 +107,7 @@ describe("while the store cannot be written", () => {
     expect(await metric(url, "mailroom_store_waiting_writes")).toBe(0);
   });
 
-  it("MCP and A2A say that it may work later, in their own words", async () => {
+  it("MCP and A2A report a temporary failure in their own form", async () => {
     const { server, lock, unlock } = await lockable();
     const { url } = server;
     const mcp = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode: "auto" } });
@@ -120,12 +120,12 @@ describe("while the store cannot be written", () => {
     const call = { name: "post_task", arguments: { message: "hello" } };
     expect(await mcp.callTool(call)).toMatchObject({
       isError: true,
-      content: [{ text: expect.stringMatching(/try again later \(store_busy\)/) }],
+      content: [{ text: expect.stringMatching(/retry later \(store_busy\)/) }],
     });
     const message = { messageId: randomUUID(), role: "ROLE_USER", parts: [{ text: "hello" }] };
     const send = { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } };
     expect(await (await post(url, "/a2a", send)).json()).toMatchObject({
-      error: { message: expect.stringContaining("try again later") },
+      error: { message: expect.stringMatching(/\): retry later$/) },
     });
     unlock();
     await until(async () => (await mcp.callTool(call)).isError !== true);

@@ -1,9 +1,9 @@
 /**
- * A swarm that does what the scripted swarm behind the captures did: a supervisor that asks a forecaster, and words
- * in brackets that make them do something else.
+ * Behaves like the scripted swarm of the recordings: a supervisor asks a forecaster, and text in brackets changes
+ * their behavior.
  */
 import { defineAction } from "../../src/actions/define.js";
-import type { AgentAnswer, Turn } from "../../src/engine/agent.js";
+import type { Turn, TurnResult } from "../../src/engine/agent.js";
 import type { SwarmDefinition } from "../../src/engine/definition.js";
 import type { MAILMessage } from "../../src/mail/message.js";
 import { defineAgent } from "../../src/swarm/agent.js";
@@ -11,8 +11,8 @@ import { defineSwarm } from "../../src/swarm/define.js";
 
 export interface SwarmHooks {
   /**
-   * Awaited by the forecaster when the message says `[hold]`, and by the supervisor when it says `[think]`, so that a
-   * test decides how long a task runs.
+   * Awaited by the forecaster when the message contains `[hold]`, and by the supervisor when it contains `[think]`,
+   * so that a test controls how long a task runs.
    */
   readonly hold?: (turn: Turn) => Promise<void>;
 }
@@ -66,7 +66,7 @@ export function captureSwarm(hooks: SwarmHooks = {}): SwarmDefinition {
 
 let calls = 0;
 
-function call(name: string, args: Record<string, unknown>): AgentAnswer["calls"][number] {
+function call(name: string, args: Record<string, unknown>): TurnResult["calls"][number] {
   calls++;
   return { id: `call_${calls}`, name, args };
 }
@@ -75,9 +75,9 @@ function lastMessage({ messages }: Turn): MAILMessage {
   return messages.at(-1) ?? messages[0];
 }
 
-function supervisor(turn: Turn): AgentAnswer {
+function supervisor(turn: Turn): TurnResult {
   const { sender, subject, body } = lastMessage(turn).message;
-  const complete = (finish_message: string): AgentAnswer => ({
+  const complete = (finish_message: string): TurnResult => ({
     calls: [call("task_complete", { finish_message })],
   });
   const ask = call("send_request", { target: "weather", subject: "Forecast", body });
@@ -104,10 +104,10 @@ function supervisor(turn: Turn): AgentAnswer {
   return { calls: [ask] };
 }
 
-async function weather(turn: Turn, hooks: SwarmHooks): Promise<AgentAnswer> {
+async function weather(turn: Turn, hooks: SwarmHooks): Promise<TurnResult> {
   const message = lastMessage(turn);
   const { sender, body } = message.message;
-  const respond = (text: string): AgentAnswer => ({
+  const respond = (text: string): TurnResult => ({
     calls: [call("send_response", { target: "supervisor", subject: "Re: Forecast", body: text })],
   });
   const [result] = turn.results;

@@ -1,9 +1,9 @@
-/** `/swarms/load` and what stays of it (decisions D5), and a registry plugged in. */
+/** `/swarms/load` and its precedence (decision D5), and a custom registry. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Registry, SwarmListing } from "../../src/http/index.js";
+import type { SwarmListing, SwarmRegistry } from "../../src/doors/federation/index.js";
 import { loadSwarmsFromText } from "../../src/swarm/load.js";
 import { fieldOf, type Harness, startServer } from "./harness.js";
 
@@ -47,7 +47,7 @@ const ask = async (at: Harness) =>
 const load = (at: Harness, json: string) => at.call("/swarms/load", { token: "admin-token", json: { json } });
 
 describe("POST /swarms/load", () => {
-  it("[MAIL-REST-10] puts another definition in force, keeps it over restarts, and gives way to a changed file", async () => {
+  it("[MAIL-REST-10] replaces the definition, survives restarts, and yields to a changed file", async () => {
     const swarm = await configured(swarmText("the file"));
     harness = await startServer({ room: { data, swarm } });
     expect(await ask(harness)).toBe("the file");
@@ -73,23 +73,23 @@ describe("POST /swarms/load", () => {
     expect(await ask(harness)).toBe("the file");
   });
 
-  it("holds against the file that was reloaded last, and gives way to one that is reloaded later", async () => {
+  it("takes precedence over the file reloaded before it, and yields to one reloaded later", async () => {
     harness = await startServer({ room: { data, swarm: await configured(swarmText("file 1")) } });
-    await harness.server.useSwarm(await configured(swarmText("file 2")));
+    await harness.server.definition.use(await configured(swarmText("file 2")));
     expect(await ask(harness)).toBe("file 2");
     expect((await load(harness, swarmText("loaded"))).status).toBe(200);
     await harness.close();
     harness = await startServer({ room: { data, swarm: await configured(swarmText("file 2")) } });
     expect(await ask(harness)).toBe("loaded");
-    await harness.server.useSwarm(await configured(swarmText("file 3")));
-    await harness.server.useSwarm(await configured(swarmText("file 2")));
+    await harness.server.definition.use(await configured(swarmText("file 3")));
+    await harness.server.definition.use(await configured(swarmText("file 2")));
     expect(await ask(harness)).toBe("file 2");
     await harness.close();
     harness = await startServer({ room: { data, swarm: await configured(swarmText("file 2")) } });
     expect(await ask(harness)).toBe("file 2");
   });
 
-  it("refuses another name, code, and what is not valid, and changes nothing", async () => {
+  it("rejects another name, code, and invalid input, and changes nothing", async () => {
     const swarm = await configured(swarmText("the file"));
     harness = await startServer({ room: { data, swarm } });
     expect(await load(harness, swarmText("x", "other"))).toMatchObject({
@@ -108,10 +108,10 @@ describe("POST /swarms/load", () => {
   });
 });
 
-describe("a registry", () => {
-  it("is shown and written to; without one nothing can be registered", async () => {
+describe("the swarm registry", () => {
+  it("is listed and written; without one, registration fails", async () => {
     const known: SwarmListing[] = [];
-    const registry: Registry = {
+    const registry: SwarmRegistry = {
       list: async (scope) => (scope === "all" ? known : []),
       async register({ name, baseUrl }, rows) {
         expect(rows).toEqual([]);

@@ -1,4 +1,4 @@
-/** Answers with everything about tasks: complete however large they are, and never more than a reader takes. */
+/** Responses with complete tasks: complete at any size, and never buffered beyond the reader's speed. */
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ afterEach(async () => {
   harness = undefined;
 });
 
-/** Takes up four bytes in UTF-8 and two characters in a string, so that pieces do not end where characters do. */
+/** Four bytes in UTF-8 and two UTF-16 units, so that chunks split characters. */
 const LONG = `[direct] ${"😀".repeat(60_000)}`;
 const ANN = { role: "user", id: "alice" } as const;
 const asAnn = { token: "user-token" } as const;
@@ -20,14 +20,14 @@ async function fill({ mailroom }: Harness, rounds: number): Promise<void> {
   for (let n = 0; n < rounds; n++) await mailroom.instance(ANN).ask(LONG, { taskId: "long" });
 }
 
-/** An answer that has begun and of which nothing is read. */
+/** A response that has begun and is not read. */
 async function begin(url: string): Promise<IncomingMessage> {
   const request = get(url, { headers: { authorization: "Bearer user-token" }, agent: false });
   const [response] = await once(request, "response");
   return response;
 }
 
-describe("whole tasks", () => {
+describe("complete tasks", () => {
   it("are the same as in the library, short and long, alone and in a list", async () => {
     harness = await startServer();
     const { call, mailroom } = harness;
@@ -50,8 +50,8 @@ describe("whole tasks", () => {
     expect((await call("/tasks", { token: "user-token-b" })).text).toBe("{}");
   });
 
-  it("are dropped when their reader takes nothing, and others are served meanwhile", async () => {
-    harness = await startServer({ limits: { listenerPatience: 200 } });
+  it("are dropped when their reader takes nothing, and others are served in the meantime", async () => {
+    harness = await startServer({ limits: { streamStallTimeout: 200 } });
     const { call, url } = harness;
     await fill(harness, 20);
     const response = await begin(`${url}/tasks`);
@@ -63,7 +63,7 @@ describe("whole tasks", () => {
     await dropped;
   });
 
-  it("leave nothing behind when their readers hang up", async () => {
+  it("leave no state behind when their readers disconnect", async () => {
     harness = await startServer();
     const { call, url } = harness;
     await fill(harness, 20);
@@ -75,7 +75,7 @@ describe("whole tasks", () => {
 
 const JSON_TYPE = "application/json; charset=utf-8";
 
-it("a page of long events ends before it is too large, and the next one goes on", async () => {
+it("a page of long events ends before it is too large, and the next one continues", async () => {
   harness = await startServer();
   const { call } = harness;
   await fill(harness, 20);

@@ -1,5 +1,5 @@
-/** What agents answer, in a few words: `[ask("ann", "how many?"), wait()]`. Ids are given by whoever uses them. */
-import type { AgentAnswer } from "../../src/engine/agent.js";
+/** Short forms of agents' answers: `[ask("ann", "how many?"), wait()]`. The caller assigns ids. */
+import type { TurnResult } from "../../src/engine/agent.js";
 import type { AgentToolCall } from "../../src/mail/calls.js";
 
 export interface PlannedCall {
@@ -41,6 +41,6 @@ export const act = (name: string, args: Readonly<Record<string, unknown>> = {}):
   planned(name, args);
 export const withId = (id: string, call: PlannedCall): PlannedCall => ({ ...call, id });
 
-export function answerOf(calls: readonly PlannedCall[], id: () => string): AgentAnswer {
+export function answerOf(calls: readonly PlannedCall[], id: () => string): TurnResult {
   return { calls: calls.map((call): AgentToolCall => ({ ...call, id: call.id ?? id() })) };
 }

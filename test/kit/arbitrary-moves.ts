@@ -1,23 +1,26 @@
-/** Anything that can be asked of a task, as data: a move is understood in whatever state the task is in. */
+/** Arbitrary commands to a task, as data: a move is interpreted in the task's current state. */
 import fc from "fast-check";
-import type { Command } from "../../src/engine/commands.js";
 import type { SwarmDefinition } from "../../src/engine/definition.js";
+import type { ApprovalDecision, Command } from "../../src/engine/task/commands.js";
+import { askedCalls } from "../../src/engine/task/state.js";
 import { answerOf, type PlannedCall } from "./answers.js";
 import { action, agent, swarm } from "./swarms.js";
 import type { TestTask } from "./test-task.js";
 
 const NAMES = ["ann", "bob", "cem", "dee", "eli", "fay"] as const;
-/** Nobody, everybody, the user, the swarm itself, and agents of swarms in and out of reach. */
+/**
+ * Invalid and unusual recipients: unknown, all, the user, the swarm itself, and agents of known and unknown swarms.
+ */
 const STRANGERS = ["zoe", "all", "ulla", "desk", "x@north", "y@south", "ann@desk", ""];
 
 const names = (count: number) => NAMES.slice(0, count);
 
-/** Two to six agents, who may write to any of each other, complete tasks and act as it falls. */
+/** Two to six agents with arbitrary comm targets, permissions and actions. */
 export const anySwarm: fc.Arbitrary<SwarmDefinition> = fc.integer({ min: 2, max: 6 }).chain((count) => {
   const one = fc.record({
     targets: fc.subarray([...names(count), "x@north"]),
     supervisor: fc.boolean(),
-    actions: fc.subarray(["dig", "sign"]),
+    actions: fc.subarray(["dig", "plow", "sign", "sell"]),
   });
   return fc.array(one, { minLength: count, maxLength: count }).map((drawn) => {
     const agents = drawn.map(({ targets, supervisor, actions }, index) => {
@@ -31,7 +34,11 @@ export const anySwarm: fc.Arbitrary<SwarmDefinition> = fc.integer({ min: 2, max:
       });
     });
     const [first = agent("ann"), ...rest] = agents;
-    return swarm([first, ...rest], { actions: [action("dig"), action("sign")], breakpoints: ["sign"] });
+    const sell = action("sell", undefined, { approval: true, approvalTimeout: 1_000 });
+    return swarm([first, ...rest], {
+      actions: [action("dig"), { ...action("plow"), parallel: false }, action("sign"), sell],
+      breakpoints: ["sign"],
+    });
   });
 });
 
@@ -39,7 +46,7 @@ const target = fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...NAMES) }, fc.
 const words = fc.constantFrom("yes", "no", "maybe", "");
 const message = fc.record({ target, subject: words, body: words });
 
-/** A call of any tool or action, in good order or not; ids are sometimes used twice. */
+/** A call of any tool or action, valid or not; ids are sometimes reused. */
 export const anyCall: fc.Arbitrary<PlannedCall> = fc
   .oneof(
     { weight: 6, arbitrary: callOf(["send_request", "send_response", "send_interrupt"], message) },
@@ -48,7 +55,7 @@ export const anyCall: fc.Arbitrary<PlannedCall> = fc
     callOf(["send_interswarm_broadcast"], fc.record({ subject: words, body: words })),
     callOf(["task_complete"], fc.record({ finish_message: words })),
     callOf(["acknowledge_broadcast", "ignore_broadcast", "await_message", "help"], fc.constant({})),
-    { weight: 3, arbitrary: callOf(["dig", "sign", "fly"], fc.constant({})) },
+    { weight: 3, arbitrary: callOf(["dig", "dig", "plow", "sign", "sell", "sell", "fly"], fc.constant({})) },
     callOf(
       ["send_request", "task_complete", "help"],
       fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 2 }),
@@ -72,14 +79,19 @@ export const anyMove = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant("answer"), who, calls: fc.array(anyCall, { maxLength: 4 }) }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("say"), who, text: words }) },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant("finish_action"), who, ok: fc.boolean() }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ kind: fc.constant("finish_action"), who, which: fc.nat(3), ok: fc.boolean() }),
+  },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("post"), who, type: anyType() }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("answer_breakpoint"), how: fc.nat(3) }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("decide"), how: fc.nat(5) }) },
+  fc.constant({ kind: "expire" as const }),
   fc.record({ kind: fc.constant("fail"), who }),
   fc.record({ kind: fc.constant("hold"), who }),
   fc.constant({ kind: "retry" as const }),
   fc.record({ kind: fc.constant("post_from_elsewhere"), who }),
-  fc.record({ kind: fc.constant("restart_action"), who }),
+  fc.record({ kind: fc.constant("restart_action"), who, which: fc.nat(3) }),
   fc.record({ kind: fc.constant("recover"), who }),
   fc.record({ kind: fc.constant("lend"), who }),
   fc.record({ kind: fc.constant("release"), who, late: fc.boolean() }),
@@ -103,7 +115,7 @@ function anyType() {
   return fc.constantFrom("request" as const, "broadcast" as const, "interrupt" as const);
 }
 
-/** Makes the move, if it means anything in the present state. Refusals are as good as anything else. */
+/** Makes the move if it applies to the current state. A refusal is a valid outcome. */
 export function make(task: TestTask, move: Move, definition: SwarmDefinition): void {
   const command = commandOf(task, move, definition);
   if (command !== undefined) task.try(command);
@@ -114,7 +126,8 @@ function commandOf(task: TestTask, move: Move, definition: SwarmDefinition): Com
   const name = "who" in move ? (all[move.who % all.length] ?? "ann") : "ann";
   const state = task.state.agents.get(name);
   const took = state?.mailbox.slice(0, 1).map((mail) => mail.number) ?? [];
-  const running = state?.turn?.running?.call.id;
+  const which = "which" in move ? move.which : 0;
+  const running = state?.turn?.running.at(which % Math.max(1, state.turn.running.length))?.call.id;
   switch (move.kind) {
     case "answer":
       return { type: "answer", agent: name, took, answer: answerOf(move.calls, () => task.ids.uuid()) };
@@ -147,6 +160,11 @@ function commandOf(task: TestTask, move: Move, definition: SwarmDefinition): Com
     }
     case "answer_breakpoint":
       return breakpointAnswer(task, move.how);
+    case "decide":
+      return approvalAnswer(task, move.how);
+    case "expire":
+      task.at += 600;
+      return { type: "approval_time" };
     case "lend":
       return { type: "lend", agent: name };
     case "release":
@@ -184,6 +202,16 @@ function commandOf(task: TestTask, move: Move, definition: SwarmDefinition): Com
     case "time_limit":
       return { type: "time_limit" };
   }
+}
+
+function approvalAnswer(task: TestTask, how: number): Command {
+  const asked = askedCalls(task.state).map(({ call }) => call.id);
+  const chosen = how % 2 === 0 ? asked : asked.slice(0, 1);
+  const decisions = chosen.map((callId, index): ApprovalDecision => {
+    if ((how + index) % 3 === 0) return { callId, decision: "reject", reason: "no" };
+    return { callId, decision: "approve", ...(how > 3 && { args: { changed: true } }) };
+  });
+  return { type: "answer_approvals", decisions };
 }
 
 function breakpointAnswer(task: TestTask, how: number): Command {

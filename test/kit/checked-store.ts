@@ -1,25 +1,28 @@
 /**
- * A store that watches what is written into it: every entry of every commit is held against the published schemas, and
- * every journal against the laws. It can also be told to refuse a commit. Each process has a writer of its own.
+ * A store that checks every commit: its entries against the published schemas, its journals against the invariants.
+ * It can also reject a commit. Each process has its own writer.
  */
-import type { Entry } from "../../src/engine/entries.js";
-import type { Batch, Committed, JournalKey, Store } from "../../src/engine/ports.js";
+
+import { systemClock } from "../../src/base/index.js";
+import type { Store } from "../../src/engine/ports.js";
+import type { Entry } from "../../src/engine/task/entries.js";
+import type { Batch, Committed, JournalKey } from "../../src/journal/index.js";
 import type { Group, GroupResult, StoreDriver } from "../../src/journal/ports.js";
-import { systemClock, systemLoop } from "../../src/journal/system.js";
+import { systemLoop } from "../../src/journal/system.js";
 import { Writer } from "../../src/journal/writer.js";
-import { Ledger, roundsEndOnce } from "./laws.js";
+import { MailTracker, roundsEndOnce } from "./invariants.js";
 import { problemsOf } from "./published-schemas.js";
 
-/** A store whose driver can be had, so that several writers can stand on it one after the other. */
+/** A store with access to its driver, so that several writers can use it one after the other. */
 export type DrivenStore = Store & { readonly driver: StoreDriver };
 
 export class CheckedStore implements Store {
   readonly inner: DrivenStore;
-  /** What was found to be wrong so far. */
+  /** The violations found so far. */
   readonly problems: string[] = [];
-  /** Groups that were asked for. */
+  /** Number of requested groups. */
   asked = 0;
-  /** An error refuses the batch. */
+  /** Returns an error to reject the batch. */
   refuse: (batch: Batch) => Error | undefined = () => undefined;
   writer: Writer;
   readonly #journals = new Map<JournalKey, Entry[]>();
@@ -30,12 +33,12 @@ export class CheckedStore implements Store {
     this.writer = this.#newWriter();
   }
 
-  /** Units that are not durable. */
+  /** Units that are not durable yet. */
   get waiting(): number {
     return this.writer.undurable;
   }
 
-  /** The process dies with its writer; the next one gets another. */
+  /** Simulates the death of the process: the next one gets a new writer. */
   restart(): void {
     this.writer.close();
     this.writer = this.#newWriter();
@@ -66,8 +69,8 @@ export class CheckedStore implements Store {
     return this.writer.commit(batch, kind);
   }
 
-  /** From now on this journal cannot be read. */
-  tear(journal: JournalKey): void {
+  /** Makes this journal unreadable. */
+  damage(journal: JournalKey): void {
     this.#torn.add(journal);
   }
 
@@ -84,7 +87,7 @@ export class CheckedStore implements Store {
     if (journals.some((journal) => this.#torn.has(journal))) throw new Error("bad block");
   }
 
-  readAll: Store["readAll"] = (after, limit) => this.inner.readAll(after, limit);
+  readAll: Store["readAll"] = (...page) => this.inner.readAll(...page);
   position: Store["position"] = () => this.inner.position();
   lastNumber: Store["lastNumber"] = (journal) => this.inner.lastNumber(journal);
   readSnapshot: Store["readSnapshot"] = (journal) => this.inner.readSnapshot(journal);
@@ -112,10 +115,10 @@ export class CheckedStore implements Store {
     all.push(...entries);
   }
 
-  /** What every journal must obey, now that all is written. */
-  checkLaws(): void {
+  /** Checks the invariants of every journal after all writes. */
+  checkInvariants(): void {
     for (const entries of this.#journals.values()) {
-      new Ledger().add(entries);
+      new MailTracker().add(entries);
       roundsEndOnce(entries);
     }
   }

@@ -1,35 +1,33 @@
-/**
- * A disk that fails when it is told to: it stands between the writer of a store and the store's driver. Reads are the
- * real store's.
- */
+/** A disk that fails on demand, between a store's writer and its driver. Reads go to the real store. */
 import { onTestFinished } from "vitest";
+import { systemClock } from "../../src/base/index.js";
 import type { Batch, Group, GroupResult, StoreDriver } from "../../src/journal/ports.js";
-import { systemClock, systemLoop } from "../../src/journal/system.js";
+import { systemLoop } from "../../src/journal/system.js";
 import { Writer, type WriterLimits } from "../../src/journal/writer.js";
 import { type FullStore, openStore, type StoreOptions } from "../../src/store/index.js";
 import { replacing } from "./replacing.js";
 
 export type Fate =
-  /** Nothing is written; it may work the next time. */
+  /** Nothing is written; the next attempt may succeed. */
   | "transient"
-  /** It is written, but the answer is lost on the way. */
+  /** The group is written, but the confirmation is lost. */
   | "written, not told"
-  /** It is not written, and the answer is lost on the way. */
+  /** The group is not written, and the confirmation is lost. */
   | "not written, not told"
-  /** Nothing is written, now or ever. */
+  /** Nothing is written from now on. */
   | "final";
 
 export class FaultyDisk {
-  /** Asked for every group that is to be written; without an answer the group is written. */
+  /** Decides the fate of every group; undefined writes it. */
   fate: (group: Group) => Fate | undefined = () => undefined;
-  /** Asked for every batch; an error refuses it for good, and only it. */
+  /** Decides on every batch; an error rejects only this batch. */
   refuse: (batch: Batch) => Error | undefined = () => undefined;
-  /** How often something was to be written. */
+  /** Number of attempted writes. */
   attempts = 0;
   readonly #results = new Map<number, GroupResult | "not_committed">();
   #held: (() => void)[] | undefined;
 
-  /** What is to be written from now on waits. */
+  /** Holds all further writes. */
   hold(): void {
     this.#held ??= [];
   }
@@ -47,10 +45,10 @@ export class FaultyDisk {
       if (this.#held === undefined) write();
       else this.#held.push(write);
     },
-    // The first question finds nobody who knows.
+    // The first query finds no answer.
     outcome: ({ seq }, done) => {
       const result = this.#results.get(seq);
-      if (result === undefined) throw new Error(`the fate of group ${seq} was told already`);
+      if (result === undefined) throw new Error(`the fate of group ${seq} was already reported`);
       if (this.#asked.has(seq)) done(result);
       else {
         this.#asked.add(seq);
@@ -63,7 +61,7 @@ export class FaultyDisk {
 
   #write(driver: StoreDriver, group: Group, done: (result: GroupResult) => void): void {
     const fate = this.fate(group);
-    const cause = new Error(`the disk was told to fail (${fate})`);
+    const cause = new Error(`simulated disk failure (${fate})`);
     switch (fate) {
       case undefined:
         this.#pass(driver, group, done);
@@ -85,7 +83,7 @@ export class FaultyDisk {
     }
   }
 
-  /** The batches that are not refused, to the real driver. */
+  /** Passes the batches that are not rejected to the real driver. */
   #pass(driver: StoreDriver, group: Group, done: (result: GroupResult) => void): void {
     const refusals = group.batches.map((batch) => this.refuse(batch));
     if (refusals.every((refusal) => refusal === undefined)) {
@@ -107,12 +105,12 @@ export class FaultyDisk {
   }
 }
 
-/** A store for one test in whose queue there is room for so many writes. */
+/** A store for one test with a small write queue. */
 export function openSmallStore(units: number): Promise<FullStore> {
   return openStoreOn(new FaultyDisk(), { path: ":memory:" }, { units });
 }
 
-/** A real store for one test, with a writer that works on such a disk. */
+/** A real store for one test, with a writer on such a disk. */
 export async function openStoreOn(
   disk: FaultyDisk,
   place: StoreOptions = { path: ":memory:" },

@@ -1,9 +1,9 @@
-/** Mail as another swarm hands it over. Ids of messages are the sender's to choose. */
+/** Mail from another swarm. The sender chooses message ids. */
 import { randomUUID } from "node:crypto";
 import type { Runtime } from "../../src/engine/runtime/index.js";
 import { buildRequest } from "../../src/mail/build.js";
 
-/** A request of the message id given, which opens a task of its own for the agent. */
+/** A request with the given message id, which opens its own task for the agent. */
 export function requestFrom(swarm: string, runtime: Runtime, { id, to }: { id: string; to: string }) {
   const taskId = randomUUID();
   const owner = `user:zoe@${swarm}`;

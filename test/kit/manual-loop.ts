@@ -1,4 +1,4 @@
-/** An event loop whose turns are taken one at a time. */
+/** An event loop that runs one turn at a time. */
 import type { Loop } from "../../src/journal/ports.js";
 
 export class ManualLoop implements Loop {
@@ -12,7 +12,7 @@ export class ManualLoop implements Loop {
     queueMicrotask(callback);
   }
 
-  /** Takes one turn. Says whether there was anything to do. */
+  /** Runs one turn. Returns whether there was work. */
   run(): boolean {
     const due = this.#waiting;
     this.#waiting = [];

@@ -1,12 +1,12 @@
 /**
- * The one place where everything that the engine emits in any test is held against the published schemas: `TestTask`
- * puts the entries of every decision through it, `checkedStore` those of every commit.
+ * The one place that checks all emitted entries against the published schemas: `TestTask` for every decision,
+ * `checkedStore` for every commit.
  */
-import type { Entry } from "../../src/engine/entries.js";
+import type { Entry } from "../../src/engine/task/entries.js";
 import type { MAILMessage } from "../../src/mail/message.js";
 import { checkMailMessage } from "../../src/mail/validate.js";
 
-/** What is wrong with the entries, as they would be read back from the journal. */
+/** Returns the schema violations of entries, as read back from the journal. */
 export function problemsOf(entries: readonly Entry[]): string[] {
   return entries.flatMap((entry) => {
     const problems = nullsIn(entry, "");
@@ -32,7 +32,7 @@ function messageOf(entry: Entry): MAILMessage | undefined {
   }
 }
 
-/** What is unknown is absent. Arguments are the agents' own, and `maxSteps: null` says that a limit was lifted. */
+/** Unknown values must be absent, not null. Arguments belong to agents, and `maxSteps: null` means no limit. */
 function nullsIn(value: unknown, path: string): string[] {
   if (value === null) return path === "/maxSteps" ? [] : [`${path} is null`];
   if (typeof value !== "object") return [];

@@ -1,8 +1,6 @@
 import type { Store } from "../../src/engine/ports.js";
 
-/**
- * An object with some of its parts replaced. What is not replaced works on the object itself, private fields included.
- */
+/** An object with some members replaced. The others work on the original, including its private fields. */
 export function replacing<T extends object>(original: T, parts: Partial<T>): T {
   return new Proxy(original, {
     get: (target, name) => {
@@ -13,7 +11,7 @@ export function replacing<T extends object>(original: T, parts: Partial<T>): T {
   });
 }
 
-/** The same store, and how many journals were read from it. */
+/** Wraps a store and counts the journals read from it. */
 export function countingReads(store: Store): { readonly store: Store; readonly reads: () => number } {
   let reads = 0;
   const counted = replacing(store, {

@@ -1,11 +1,11 @@
-/** Mailrooms for one test: on a folder of their own, closed and removed with it. */
+/** Mailrooms for one test, in their own folder, closed and removed after it. */
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { Entry } from "../../src/engine/entries.js";
+import type { Problem } from "../../src/base/index.js";
 import type { Store } from "../../src/engine/ports.js";
-import type { Problem } from "../../src/engine/runtime/index.js";
+import type { Entry } from "../../src/engine/task/entries.js";
 import { Mailroom, type MailroomOptions } from "../../src/library/mailroom.js";
 
 export interface OpenRoom {
@@ -13,7 +13,7 @@ export interface OpenRoom {
   readonly problems: Problem[];
 }
 
-/** In memory unless it is told where. */
+/** In memory unless a location is given. */
 export async function openRoom(options: MailroomOptions): Promise<OpenRoom> {
   const problems: Problem[] = [];
   const room = await Mailroom.open({
@@ -33,7 +33,7 @@ export function folder(): string {
   return made;
 }
 
-/** What a process that is killed now leaves in its data directory, as a directory of its own. */
+/** Copies what a process killed now would leave in its data directory. */
 export function leftByKill(directory: string): string {
   const left = folder();
   for (const name of ["mailroom.db", "mailroom.db-wal"]) {
@@ -42,14 +42,14 @@ export function leftByKill(directory: string): string {
   return left;
 }
 
-/** A task's journal as it is in the store; the task itself is not touched. */
+/** Reads a task's journal from the store without loading the task. */
 export async function storedEntries(store: Store, key: string): Promise<Entry[]> {
   const entries: Entry[] = [];
   for (const { data } of await store.read(key)) entries.push(...JSON.parse(data));
   return entries;
 }
 
-/** Results of actions that nobody knows any more. */
+/** Results of actions with unknown outcome. */
 export function unknownResults(entries: readonly Entry[]): Entry[] {
   return entries.filter((entry) => entry.t === "action_finished" && entry.unknown === true);
 }

@@ -1,6 +1,4 @@
-/** Randomness that can be had again: the same seed always gives the same numbers and ids. */
-import type { Ids } from "../../src/engine/ports.js";
-
+/** Repeatable randomness: the same seed gives the same numbers and ids. */
 export interface Random {
   /** At least 0, less than 1. */
   next(): number;
@@ -10,7 +8,7 @@ export interface Random {
   pick<T>(items: readonly [T, ...T[]]): T;
 }
 
-/** Mulberry32: small, fast, and good enough to choose among cases. */
+/** Mulberry32: small, fast, and sufficient for choosing cases. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {
@@ -25,15 +23,5 @@ export function seededRandom(seed: number): Random {
     int,
     chance: (probability) => next() < probability,
     pick: (items) => items[int(items.length)] ?? items[0],
-  };
-}
-
-/** Ids in the form of UUIDs that count: distinct, and in order where order is asked for. */
-export function countingIds(): Ids {
-  let count = 0;
-  const tail = (): string => (++count).toString(16).padStart(12, "0");
-  return {
-    uuid: () => `00000000-0000-4000-8000-${tail()}`,
-    ordered: () => `00000000-0000-7000-8000-${tail()}`,
   };
 }

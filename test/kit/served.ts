@@ -1,9 +1,9 @@
-/** A server as `mailroom server` puts it together, in this process. */
+/** A server like `mailroom server`, in this process. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type RunningServer, startServer } from "../../src/cli/server/start.js";
-import { loadConfig } from "../../src/config/index.js";
+import { loadConfig } from "../../src/server/catalog.js";
+import { type RunningServer, startServer } from "../../src/server/start.js";
 
 export interface Served extends AsyncDisposable {
   readonly url: string;
@@ -11,8 +11,8 @@ export interface Served extends AsyncDisposable {
 }
 
 /**
- * `toml` is the configuration beside the swarm file. It runs in development mode: tokens are `role:id`.
- * With a directory of the test's own it keeps its data there, and a second server finds them.
+ * `toml` is the configuration file. Runs in development mode: tokens are `role:id`. With a directory, it stores its
+ * data there for a second server.
  */
 export async function served(swarmFile: string, toml = "", own?: string): Promise<Served> {
   const directory = own ?? (await mkdtemp(join(tmpdir(), "mailroom-served-")));

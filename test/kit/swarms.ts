@@ -1,12 +1,9 @@
-/** Swarms for tests, in a few words. */
+/** Short definitions of swarms for tests. */
+import { defaultsOf } from "../../src/base/index.js";
 import type { Action, ActionContext, AgentFunction } from "../../src/engine/agent.js";
 import type { AgentDefinition, SwarmDefinition } from "../../src/engine/definition.js";
-import {
-  DEFAULT_ENGINE_LIMITS,
-  type EngineLimits,
-  rulesOf,
-  type SwarmRules,
-} from "../../src/engine/rules.js";
+import { runtimeSettings } from "../../src/engine/settings.js";
+import { type EngineLimits, rulesOf, type SwarmRules } from "../../src/engine/task/rules.js";
 
 export const SWARM = "desk";
 
@@ -23,7 +20,7 @@ export interface AgentOptions {
 }
 
 const silent: AgentFunction = () => {
-  throw new Error("this agent was given nothing to say");
+  throw new Error("this agent has no answer");
 };
 
 export function agent(name: string, options: AgentOptions = {}): AgentDefinition {
@@ -36,14 +33,14 @@ export function agent(name: string, options: AgentOptions = {}): AgentDefinition
     toolFormat: "completions",
     actions: options.actions ?? [],
     excludeTools: options.exclude ?? [],
-    mind: options.remote === true ? { kind: "remote" } : { kind: "local", run: options.run ?? silent },
+    implementation:
+      options.remote === true ? { kind: "remote" } : { kind: "local", run: options.run ?? silent },
   };
 }
 
-export interface ActionOptions {
-  readonly idempotent?: boolean;
-  readonly timeLimit?: number;
-}
+export type ActionOptions = Partial<
+  Pick<Action, "idempotent" | "timeLimit" | "parallel" | "approval" | "approvalTimeout" | "check">
+>;
 
 export function action(
   name: string,
@@ -56,8 +53,8 @@ export function action(
     parameters: { type: "object" },
     check: (args) => ({ ok: true, value: args }),
     run,
-    idempotent: options.idempotent ?? false,
-    ...(options.timeLimit !== undefined && { timeLimit: options.timeLimit }),
+    idempotent: false,
+    ...options,
   };
 }
 
@@ -108,5 +105,5 @@ export function office(options: SwarmOptions & { readonly workerActions?: readon
 }
 
 export function rulesFor(definition: SwarmDefinition, limits: Partial<EngineLimits> = {}): SwarmRules {
-  return rulesOf(definition, { ...DEFAULT_ENGINE_LIMITS, ...limits });
+  return rulesOf(definition, { ...defaultsOf(runtimeSettings), ...limits });
 }

@@ -1,37 +1,44 @@
 /**
- * A task without a runtime: commands go straight to the engine, and after each of them everything that must always
- * hold is checked, so that every test is also a test of the laws.
+ * A task without a runtime: commands go straight to the engine, and all invariants are checked after each of them.
  */
-import type { AgentAnswer } from "../../src/engine/agent.js";
-import type { Command, Decision, Moment, Refusal, RefusalCode } from "../../src/engine/commands.js";
-import { decide, openTask } from "../../src/engine/decide.js";
+
+import type { Ids } from "../../src/base/index.js";
+import type { TurnResult } from "../../src/engine/agent.js";
 import type { SwarmDefinition } from "../../src/engine/definition.js";
-import type { Entry, EntryKind, ManualReply } from "../../src/engine/entries.js";
-import { evolve, fold } from "../../src/engine/evolve.js";
-import type { Ids, InstanceId } from "../../src/engine/ports.js";
-import type { EngineLimits, SwarmRules } from "../../src/engine/rules.js";
-import { freeze, thaw } from "../../src/engine/snapshot.js";
-import type { AgentState, TaskState } from "../../src/engine/state.js";
+import type { InstanceId } from "../../src/engine/ports.js";
+import type {
+  Command,
+  Decision,
+  DecisionContext,
+  Refusal,
+  RefusalCode,
+} from "../../src/engine/task/commands.js";
+import { decide, openTask } from "../../src/engine/task/decide.js";
+import type { Entry, EntryKind, ManualReply } from "../../src/engine/task/entries.js";
+import { evolve, fold } from "../../src/engine/task/evolve.js";
+import type { EngineLimits, SwarmRules } from "../../src/engine/task/rules.js";
+import { freeze, thaw } from "../../src/engine/task/snapshot.js";
+import type { AgentState, TaskState } from "../../src/engine/task/state.js";
 import { createAgentAddress } from "../../src/mail/address.js";
 import { buildBroadcast, buildInterrupt, buildRequest } from "../../src/mail/build.js";
 import type { MAILAddress, MAILMessage } from "../../src/mail/message.js";
+import { seededIds } from "../../src/testing/seeded-ids.js";
+import { EPOCH } from "../../src/testing/virtual-clock.js";
 import { answerOf, type PlannedCall } from "./answers.js";
 import {
   callsHaveOneResult,
-  Ledger,
+  MailTracker,
   mailboxesAreInOrder,
-  nobodyIsReachedOutside,
+  onlyCommTargetsAreReached,
   roundsEndOnce,
-} from "./laws.js";
+} from "./invariants.js";
 import { problemsOf } from "./published-schemas.js";
-import { countingIds } from "./seeded.js";
 import { rulesFor, SWARM } from "./swarms.js";
-import { EPOCH } from "./virtual-clock.js";
 
 export interface TestTaskOptions {
   readonly limits?: Partial<EngineLimits>;
   readonly instance?: InstanceId;
-  /** Of the instance, unless the task was taken over from elsewhere. */
+  /** Default: the instance. */
   readonly owner?: string;
   readonly maxSteps?: number | null;
   readonly manual?: boolean;
@@ -51,13 +58,13 @@ export interface PostOptions {
 
 export class TestTask {
   readonly entries: Entry[] = [];
-  readonly ids: Ids = countingIds();
+  readonly ids: Ids = seededIds(0);
   rules: SwarmRules;
   state: TaskState;
   at = EPOCH;
   readonly #limits: Partial<EngineLimits>;
-  readonly #ledger = new Ledger();
-  /** Follows the journal as it would be read back. */
+  readonly #ledger = new MailTracker();
+  /** State rebuilt from the journal. */
   #replayed: TaskState;
 
   constructor(definition: SwarmDefinition, options: TestTaskOptions = {}) {
@@ -95,14 +102,14 @@ export class TestTask {
     this.#check(decision.entries);
   }
 
-  /** Asks for something that must be done. Returns the entries that follow from it. */
+  /** Applies a command that must succeed. Returns the new entries. */
   do(command: Command): readonly Entry[] {
     const decision = this.try(command);
     if (!decision.ok) throw new Error(`'${command.type}' was refused: ${decision.refusal.message}`);
     return decision.entries;
   }
 
-  /** Asks for something that must be refused. */
+  /** Applies a command that must be refused. */
   refused(command: Command): Refusal {
     const decision = this.try(command);
     if (decision.ok) throw new Error(`'${command.type}' was not refused`);
@@ -123,12 +130,12 @@ export class TestTask {
     }
     const entries = readBack(decision.entries);
     const thawed = thaw(before);
-    if (thawed === undefined) throw new Error("our own snapshot is not recognised");
+    if (thawed === undefined) throw new Error("the snapshot cannot be read back");
     for (const entry of entries) {
       evolve(this.#replayed, entry);
       evolve(thawed, entry);
     }
-    assertSame("the state folded from a snapshot and what followed", thawed, this.state);
+    assertSame("the state from a snapshot and the entries after it", thawed, this.state);
     this.#check(decision.entries);
     return decision;
   }
@@ -149,7 +156,7 @@ export class TestTask {
     };
   }
 
-  /** The agent takes the head of its mailbox and answers with these calls. */
+  /** Runs a turn: the agent takes the head of its mailbox and answers with these calls. */
   turn(agent: string, ...calls: readonly PlannedCall[]): readonly Entry[] {
     return this.answer(
       agent,
@@ -157,7 +164,7 @@ export class TestTask {
     );
   }
 
-  answer(agent: string, answer: AgentAnswer): readonly Entry[] {
+  answer(agent: string, answer: TurnResult): readonly Entry[] {
     return this.do({ type: "answer", agent, took: [this.head(agent)], answer });
   }
 
@@ -169,9 +176,11 @@ export class TestTask {
     return this.do({ type: "fail_turn", agent, took: [this.head(agent)], code: "agent_error", message });
   }
 
-  /** The action of this agent that is under way has finished. */
-  finish(agent: string, content = "done", ok = true): readonly Entry[] {
-    const running = this.agent(agent).turn?.running;
+  /** Finishes the action that the agent started first, or the one with this name. */
+  finish(agent: string, content = "done", ok = true, name?: string): readonly Entry[] {
+    const running = this.agent(agent).turn?.running.find(
+      ({ call }) => name === undefined || call.name === name,
+    );
     if (running === undefined) throw new Error(`agent '${agent}' runs no action`);
     return this.do({ type: "finish_action", agent, callId: running.call.id, ok, content });
   }
@@ -184,7 +193,7 @@ export class TestTask {
     return this.do({ type: "manual_step", agent, payload, reply });
   }
 
-  /** The swarm is another one from now on. */
+  /** Replaces the swarm's definition. */
   redefine(definition: SwarmDefinition): readonly Entry[] {
     this.rules = rulesFor(definition, this.#limits);
     return this.do({ type: "redefine" });
@@ -192,7 +201,7 @@ export class TestTask {
 
   agent(name: string): AgentState {
     const agent = this.state.agents.get(name);
-    if (agent === undefined) throw new Error(`agent '${name}' has no part in the task`);
+    if (agent === undefined) throw new Error(`agent '${name}' is not in the task`);
     return agent;
   }
 
@@ -202,12 +211,12 @@ export class TestTask {
     return head.number;
   }
 
-  /** Subject and body of what waits for an agent, first the next. */
+  /** Subjects and bodies in an agent's mailbox, in order. */
   waiting(agent: string): string[] {
     return (this.state.agents.get(agent)?.mailbox ?? []).map(({ message }) => brief(message));
   }
 
-  /** Content of the results in an agent's memory. */
+  /** Contents of the results in an agent's history. */
   results(agent: string): string[] {
     return this.agent(agent).history.flatMap((item) =>
       item.kind === "result" ? [`${item.ok ? "ok" : "error"} ${item.name}: ${item.content}`] : [],
@@ -218,7 +227,7 @@ export class TestTask {
     return entries.map((entry) => entry.t);
   }
 
-  #moment(): Moment {
+  #moment(): DecisionContext {
     return { at: this.at, timestamp: new Date(this.at).toISOString(), id: () => this.ids.uuid() };
   }
 
@@ -253,13 +262,13 @@ export class TestTask {
   #check(entries: readonly Entry[]): void {
     this.entries.push(...entries);
     const problems = problemsOf(readBack(entries));
-    if (problems.length > 0) throw new Error(`against the published schemas: ${problems.join("; ")}`);
-    assertSame("the state folded from the journal", this.#replayed, this.state);
+    if (problems.length > 0) throw new Error(`invalid by the published schemas: ${problems.join("; ")}`);
+    assertSame("the state rebuilt from the journal", this.#replayed, this.state);
     this.#ledger.add(entries);
     this.#ledger.agreesWith(this.state);
     mailboxesAreInOrder(this.state);
     callsHaveOneResult(this.state);
-    nobodyIsReachedOutside(entries, this.rules, this.entries);
+    onlyCommTargetsAreReached(entries, this.rules, this.entries);
     roundsEndOnce(this.entries);
   }
 }
@@ -268,10 +277,10 @@ export function brief(message: MAILMessage): string {
   return `${message.message.subject}: ${message.message.body}`;
 }
 
-/** Two states are the same if they say the same: a field without a value and a missing one are alike. */
+/** Compares two states; an undefined field equals a missing one. */
 function assertSame(what: string, replayed: TaskState, state: TaskState): void {
   const [one, other] = [canonical(replayed), canonical(state)];
-  if (one !== other) throw new Error(`${what} is another one:\n${one}\n${other}`);
+  if (one !== other) throw new Error(`${what} differs:\n${one}\n${other}`);
 }
 
 function canonical(state: TaskState): string {

@@ -1,10 +1,10 @@
-/** Ways for a test to hold something back, and to know that it has come so far. */
+/** Gates and counters that synchronize tests. */
 import { until } from "../federation/until.js";
 
 export { until };
 
 export interface Gate {
-  /** Resolves when the gate is opened. */
+  /** Resolves when the gate opens. */
   readonly passed: Promise<void>;
   open(): void;
 }
@@ -17,12 +17,12 @@ export function gate(): Gate {
   return { passed, open };
 }
 
-/** Lets everything else have so many turns of the event loop. */
+/** Waits for a number of turns of the event loop. */
 export async function loopTurns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
-/** Counts the turns that the event loop makes while something goes on. */
+/** Counts the turns of the event loop while `work` runs. */
 export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   let over = false;

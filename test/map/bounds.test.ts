@@ -1,4 +1,4 @@
-/** What callers can make the server hold, by size and not only by number (law 7). */
+/** Data that clients make the server hold is limited by size as well as by number (law 8). */
 import { afterEach, describe, expect, it } from "vitest";
 import { devAuthenticator } from "../../src/auth/index.js";
 import { Harness, type ServerOptions, text, until } from "./harness.js";
@@ -12,8 +12,8 @@ async function start(options: ServerOptions = {}): Promise<void> {
 
 const LARGE = "x".repeat(100_000);
 
-describe("events in memory", () => {
-  it("make room by what they weigh: messages that were delivered are not held for ever", async () => {
+describe("core events in memory", () => {
+  it("are dropped by size, so delivered messages are not held forever", async () => {
     await start({ limits: { eventRingBytes: 1_000_000 } });
     const bob = await map.raw();
     await bob.call("map/agents/register", { agentId: "bob" });
@@ -29,8 +29,8 @@ describe("events in memory", () => {
   });
 });
 
-describe("a stranger who is being judged", () => {
-  it("is not read meanwhile, and what is heard nevertheless is bounded", async () => {
+describe("a peer that is being authenticated", () => {
+  it("is not read until then, and requests that arrive anyway are bounded", async () => {
     let judge = (): void => {};
     const judged = new Promise<void>((resolve) => {
       judge = resolve;
@@ -62,7 +62,7 @@ describe("a stranger who is being judged", () => {
       connection?.receive(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
     ask(0, "map/connect", { auth: { method: "bearer", token: "user:ann" } });
     expect(reading).toBe(false);
-    // A carrier that cannot be paused, say: five of them are more than twice the limit.
+    // As if the transport could not be paused: five of these exceed twice the limit.
     for (let id = 1; id <= 10; id++) ask(id, "mail/create", { subject: "ok", filler: LARGE });
     expect(answers.map(({ id, error }) => [id, error?.code])).toEqual(
       [6, 7, 8, 9, 10].map((id) => [id, 4000]),
@@ -74,11 +74,11 @@ describe("a stranger who is being judged", () => {
   });
 });
 
-describe("sessions that come and go", () => {
-  it("wait to be taken up, so many of one principal, and nobody pays for another's", async () => {
+describe("disconnected sessions", () => {
+  it("can be resumed up to a limit per principal, which affects no other principal", async () => {
     await start({ authenticator: devAuthenticator(), limits: { maxLostSessions: 3 } });
     const waiting = () =>
-      [...map.map.sessions.inSpace("")].filter(({ connection }) => connection === undefined);
+      [...map.map.context.sessions.inSpace("")].filter(({ connection }) => connection === undefined);
     const lose = async (token: string): Promise<unknown> => {
       const raw = await map.raw({ connect: { auth: { method: "bearer", token } } });
       const { resumeToken } = await raw.call("map/connect");
@@ -102,8 +102,8 @@ describe("sessions that come and go", () => {
   });
 });
 
-describe("what is held for as long as something lives", () => {
-  it("an agent's own fields are small, also when they come bit by bit", async () => {
+describe("long-lived values in memory", () => {
+  it("an agent's own fields are limited in size, even when they are added in steps", async () => {
     await start();
     const ann = await map.raw();
     for (const field of ["environment", "capabilities", "metadata", "visibility"]) {
@@ -119,7 +119,7 @@ describe("what is held for as long as something lives", () => {
     expect(agent).not.toHaveProperty("metadata.b");
   });
 
-  it("names of types, subjects and metadata of conversations have a length", async () => {
+  it("content types, subjects and metadata of conversations are limited in length", async () => {
     await start();
     const ann = await map.raw();
     const { conversation } = await ann.call("mail/create", { metadata: { note: "x".repeat(10_000) } });
@@ -132,7 +132,7 @@ describe("what is held for as long as something lives", () => {
     expect(await refused("mail/create", { metadata: { note: LARGE } })).toBe(-32602);
     const initialTurn = { contentType: `x-${LARGE}`, content: 1 };
     expect(await refused("mail/create", { initialTurn })).toBe(-32602);
-    // What was said itself is on disk, and may be as large as a frame.
+    // Contents of turns are on disk and may be as large as a frame.
     await ann.call("mail/turn", { conversationId, ...text(LARGE) });
   });
 });

@@ -1,12 +1,13 @@
-/** A mailroom with MAP at its server's socket, and callers by `role:id`. */
+/** A mailroom with MAP on its server's port. Callers authenticate as `role:id`. */
 import { WebSocket } from "ws";
 import { devAuthenticator } from "../../src/auth/index.js";
-import { MapServer } from "../../src/conversations/index.js";
-import type { Clock } from "../../src/engine/ports.js";
-import { createServer } from "../../src/http/index.js";
+import type { Clock } from "../../src/base/index.js";
+import { systemClock } from "../../src/base/index.js";
+import { systemIds } from "../../src/base/node.js";
+import { MapServer } from "../../src/doors/map/index.js";
 import { defineAction, defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
-import { systemClock, systemIds } from "../../src/library/clock.js";
 import { type FullStore, openStore } from "../../src/store/index.js";
+import { createListener } from "../kit/listener.js";
 import { type Frame, RawClient } from "./harness.js";
 
 const look = defineAction({
@@ -18,8 +19,8 @@ const look = defineAction({
 });
 
 /**
- * The boss asks a coder in another process and reports what it says; `look` makes it look something up, `wait` leaves
- * it waiting for the coder, who never hears of it.
+ * The boss asks a coder in another process and reports its answer. `look` makes it run an action, `wait`
+ * leaves it waiting for the coder.
  */
 export function office() {
   const boss = defineAgent({
@@ -46,6 +47,7 @@ export class BridgeHarness {
   readonly url: string;
   readonly mailroom: Mailroom;
   readonly map: MapServer;
+  readonly store: FullStore;
   readonly problems: unknown[];
   readonly #close: () => Promise<void>;
   readonly #clients: RawClient[] = [];
@@ -54,12 +56,14 @@ export class BridgeHarness {
     url: string;
     mailroom: Mailroom;
     map: MapServer;
+    store: FullStore;
     problems: unknown[];
     close: () => Promise<void>;
   }) {
     this.url = parts.url;
     this.mailroom = parts.mailroom;
     this.map = parts.map;
+    this.store = parts.store;
     this.problems = parts.problems;
     this.#close = parts.close;
   }
@@ -67,13 +71,13 @@ export class BridgeHarness {
   static async start(
     options: {
       readonly directory?: string;
-      /** Default: one of its own. */
+      /** Default: a new store. */
       readonly store?: FullStore;
       readonly port?: number;
       readonly dev?: boolean;
       /** Default: the office. */
       readonly swarm?: ReturnType<typeof defineSwarm>;
-      /** Of MAP alone. */
+      /** Used by MAP only. */
       readonly clock?: Clock;
     } = {},
   ): Promise<BridgeHarness> {
@@ -89,12 +93,12 @@ export class BridgeHarness {
       clock: options.clock ?? systemClock,
       ids: systemIds,
       authenticator,
-      // The right to watch that development gives to clients must not reach tasks.
+      // The observer grant of development mode must not extend to tasks.
       dev: true,
       runtime: mailroom.runtime,
       report: (error) => problems.push(error),
     });
-    const server = await createServer({
+    const server = await createListener({
       mailroom,
       authenticator,
       version: "0.0.0",
@@ -106,6 +110,7 @@ export class BridgeHarness {
       url,
       mailroom,
       map,
+      store,
       problems,
       close: async () => {
         await map.close();
@@ -116,7 +121,7 @@ export class BridgeHarness {
     });
   }
 
-  /** Somebody who is connected: `user:ann`, `admin:root`, `member:coder`. */
+  /** A connected client: `user:ann`, `admin:root`, `member:coder`. */
   async client(token: string, connect: Record<string, unknown> = {}): Promise<RawClient> {
     const socket = await open(`${this.url.replace("http", "ws")}/map`, token);
     const raw = new RawClient(socket);
@@ -158,7 +163,7 @@ export interface Delivered {
   };
 }
 
-/** The first `map/message` whose body is this. */
+/** The first `map/message` with this body. */
 export async function delivery(raw: RawClient, body: string): Promise<Delivered> {
   const messageOf = (frame: Frame): Delivered | undefined =>
     frame.method === "map/message" ? (frame.params?.message as Delivered) : undefined;

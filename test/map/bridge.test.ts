@@ -1,18 +1,18 @@
-/** Tasks as conversations, and agents of the swarm in other processes (decisions F4, F5). */
+/** Tasks as conversations (decision F4), and agents of the swarm in other processes (decision F5). */
 import { AgentConnection } from "@multi-agent-protocol/sdk";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BridgeHarness, delivery, open } from "./bridge-harness.js";
 import { type Frame, type RawClient, streamOf, until } from "./harness.js";
 
-let house: BridgeHarness;
+let bridge: BridgeHarness;
 
 beforeEach(async () => {
-  house = await BridgeHarness.start();
+  bridge = await BridgeHarness.start();
 });
 
 afterEach(async () => {
-  await house.stop();
-  expect(house.problems).toEqual([]);
+  await bridge.stop();
+  expect(bridge.problems).toEqual([]);
 });
 
 interface TurnView {
@@ -30,16 +30,16 @@ async function turnsOf(client: RawClient, conversationId: string): Promise<TurnV
   return turns as TurnView[];
 }
 
-/** A task of Ann's that has looked something up and is complete. */
+/** A completed task of Ann's that ran an action. */
 async function finished(): Promise<{ conversationId: string; taskId: string }> {
-  const posted = await house.mailroom.user("ann").post("look for keys");
+  const posted = await bridge.mailroom.user("ann").post("look for keys");
   await posted.outcome;
   return { conversationId: `conv-${posted.key}`, taskId: posted.taskId };
 }
 
 describe("a task as a conversation", () => {
   it("[MAP-OURS-20] has its user and agents as participants, and its messages and actions as turns", async () => {
-    const ann = await house.client("user:ann");
+    const ann = await bridge.client("user:ann");
     const { conversationId, taskId } = await finished();
     const { conversation, participants, stats } = await ann.call("mail/get", {
       conversationId,
@@ -81,8 +81,8 @@ describe("a task as a conversation", () => {
     );
   });
 
-  it("[MAP-OURS-20] pages, replays and is summarised like any other, without what is internal", async () => {
-    const ann = await house.client("user:ann");
+  it("[MAP-OURS-20] can be paged, replayed and summarized, and its summary omits internal turns", async () => {
+    const ann = await bridge.client("user:ann");
     const { conversationId } = await finished();
     const all = await turnsOf(ann, conversationId);
     const ids: string[] = [];
@@ -107,16 +107,17 @@ describe("a task as a conversation", () => {
     expect(participants).toEqual(["user:ann", "boss"]);
   });
 
-  it("[MAP-OURS-21] exists for its owner and for admins, and for nobody else by any door", async () => {
+  it("[MAP-OURS-21] is visible to its owner and admins, and to no one else through any method", async () => {
     const { conversationId } = await finished();
-    const ann = await house.client("user:ann");
-    const root = await house.client("admin:root");
+    const ann = await bridge.client("user:ann");
+    const root = await bridge.client("admin:root");
     const [first] = await turnsOf(ann, conversationId);
     expect(await turnsOf(root, conversationId)).toEqual(await turnsOf(ann, conversationId));
-    // Clients of a server in development may watch, but not this; and an agent sees what it is sent, no more.
-    const bob = await house.client("user:bob");
-    const coder = await house.coder();
-    const root2 = await house.client("user:root");
+    // Clients in development mode may watch native conversations, but not tasks. An agent sees only the mail
+    // it receives.
+    const bob = await bridge.client("user:bob");
+    const coder = await bridge.coder();
+    const root2 = await bridge.client("user:root");
     for (const stranger of [bob, coder, root2]) {
       const doors: [string, Record<string, unknown>][] = [
         ["mail/get", { include: { recentTurns: 5, participants: true, stats: true } }],
@@ -136,7 +137,7 @@ describe("a task as a conversation", () => {
         expect({ method, code: error?.code }).toEqual({ method, code: 10000 });
       }
       const { error } = await stranger.request("mail/create", { parentConversationId: conversationId });
-      // A member creates no conversations at all, whatever they begin at.
+      // A member token cannot create conversations, with or without a parent.
       expect(error?.code).toBe(stranger === coder ? 10003 : 10000);
       expect(await stranger.call("mail/list")).toMatchObject({ conversations: [] });
       const replayed = await stranger.call("map/replay", { filter: { eventTypes: ["mail.*"] }, limit: 1000 });
@@ -146,12 +147,13 @@ describe("a task as a conversation", () => {
     }
   });
 
-  it("[MAP-OURS-21] tells its owner and admins live what it tells them in replay, and others nothing", async () => {
+  it("[MAP-OURS-21] sends its owner and admins the same events live and in replay, and others none", async () => {
     const watchers = await Promise.all(
-      ["user:ann", "admin:root", "user:bob"].map((who) => house.client(who)),
+      ["user:ann", "admin:root", "user:bob"].map((who) => bridge.client(who)),
     );
     const [ann, root, bob] = watchers;
-    if (ann === undefined || root === undefined || bob === undefined) throw new Error("three are connected");
+    if (ann === undefined || root === undefined || bob === undefined)
+      throw new Error("three clients are connected");
     for (const watcher of watchers)
       await watcher.call("map/subscribe", { filter: { eventTypes: ["mail.*"] } });
     const { conversationId } = await finished();
@@ -174,18 +176,18 @@ describe("a task as a conversation", () => {
         live.filter(({ type }) => type === "mail.turn.added").length,
       );
     }
-    // Bob's own conversation comes through the same subscription: had there been more, it had come first.
+    // Bob's own conversation arrives on the same subscription: other events would have come before it.
     await bob.call("mail/create", {});
     await until(() => bob.events().length > 0);
     expect(bob.events().every(({ event }) => event.data.conversationId !== conversationId)).toBe(true);
   });
 
-  it("[MAP-OURS-20] stands in one list with native conversations, in the order of creation, in pages", async () => {
-    const ann = await house.client("user:ann");
+  it("[MAP-OURS-20] is listed together with native conversations, by creation, in pages", async () => {
+    const ann = await bridge.client("user:ann");
     const first = await finished();
     const native = await ann.call("mail/create", { subject: "lunch" });
     const second = await finished();
-    await house.mailroom.user("bob").ask("look out");
+    await bridge.mailroom.user("bob").ask("look out");
     const wanted = [first.conversationId, (native.conversation as { id: string }).id, second.conversationId];
     const listed: string[] = [];
     for (let cursor: unknown; ; ) {
@@ -202,12 +204,12 @@ describe("a task as a conversation", () => {
       first.conversationId,
       second.conversationId,
     ]);
-    const root = await house.client("admin:root");
+    const root = await bridge.client("admin:root");
     expect((await root.call("mail/list")).conversations).toHaveLength(4);
   });
 
-  it("[MAP-OURS-22] what its owner says in it is a message to the task, which goes on", async () => {
-    const ann = await house.client("user:ann");
+  it("[MAP-OURS-22] a turn by its owner is a message to the task, which continues", async () => {
+    const ann = await bridge.client("user:ann");
     await ann.call("map/subscribe", { filter: { eventTypes: ["mail.closed"] } });
     const { conversationId } = await finished();
     const { turn } = await ann.call("mail/turn", {
@@ -216,7 +218,7 @@ describe("a task as a conversation", () => {
       content: { text: "look again" },
     });
     expect(turn).toMatchObject({ participant: "user:ann", content: { text: "look again" } });
-    // Each completion closes it.
+    // Each completion closes the conversation.
     await until(() => ann.events().length >= 2);
     const turns = await turnsOf(ann, conversationId);
     const at = turns.findIndex(({ contentType }) => contentType === "event");
@@ -226,19 +228,18 @@ describe("a task as a conversation", () => {
     expect(conversation).toMatchObject({ status: "completed" });
   });
 
-  it("[MAP-OURS-22] nobody but its owner writes into it, and only text", async () => {
+  it("[MAP-OURS-22] accepts turns from its owner only, and only text", async () => {
     const { conversationId } = await finished();
-    const root = await house.client("admin:root");
+    const root = await bridge.client("admin:root");
     const words = { conversationId, contentType: "text", content: { text: "hm" } };
     expect((await root.request("mail/turn", words)).error?.code).toBe(10003);
-    const ann = await house.client("user:ann");
+    const ann = await bridge.client("user:ann");
     const data = await ann.request("mail/turn", { conversationId, contentType: "data", content: {} });
     expect(data.error?.code).toBe(10008);
     for (const [method, params] of [
       ["mail/join", {}],
       ["mail/leave", {}],
       ["mail/invite", { participant: { id: "user:bob" } }],
-      ["mail/thread/list", {}],
       ["mail/thread/create", { rootTurnId: "turn-1" }],
     ] as const) {
       const { error } = await ann.request(method, { conversationId, ...params });
@@ -248,11 +249,13 @@ describe("a task as a conversation", () => {
         details: { reason: "task_conversation" },
       });
     }
+    // [MAP-F-10] It has no threads, so their list is empty.
+    expect(await ann.call("mail/thread/list", { conversationId })).toEqual({ threads: [], hasMore: false });
   });
 
   it("[MAP-OURS-22] closing it cancels the task", async () => {
-    const ann = await house.client("user:ann");
-    const posted = await house.mailroom.user("ann").post("something for the coder");
+    const ann = await bridge.client("user:ann");
+    const posted = await bridge.mailroom.user("ann").post("something for the coder");
     const conversationId = `conv-${posted.key}`;
     const before = await ann.call("mail/get", { conversationId });
     expect(before.conversation).toMatchObject({ status: "active", metadata: { task_status: "running" } });
@@ -263,18 +266,18 @@ describe("a task as a conversation", () => {
   });
 });
 
-describe("an agent of the swarm in another process", () => {
-  it("[MAP-OURS-23] gets its mail as messages, and a plain reply of the SDK is its answer", async () => {
-    const socket = await open(`${house.url.replace("http", "ws")}/map`, "member:coder");
+describe("a remote agent of the swarm", () => {
+  it("[MAP-OURS-23] receives its mail as messages, and a plain reply of the SDK answers it", async () => {
+    const socket = await open(`${bridge.url.replace("http", "ws")}/map`, "member:coder");
     const agent = new AgentConnection(streamOf(socket), { name: "coder" });
-    // The SDK reads nothing while a handler is under way, so that one must not wait for an answer.
+    // The SDK reads nothing while a handler runs, so the handler must not wait for a response.
     agent.onMessage((message) => {
       void agent.reply(message, { text: "done" }, message.meta);
     });
     await agent.connect({ agentId: "coder" });
-    const answer = await house.mailroom.user("ann").ask("write a test");
+    const answer = await bridge.mailroom.user("ann").ask("write a test");
     expect(answer.response).toBe("coder says: done");
-    const ann = await house.client("user:ann");
+    const ann = await bridge.client("user:ann");
     const { conversations } = await ann.call("mail/list");
     const [{ id } = { id: "" }] = conversations as { id: string }[];
     const turns = await turnsOf(ann, id);
@@ -287,9 +290,9 @@ describe("an agent of the swarm in another process", () => {
     await agent.disconnect();
   });
 
-  it("[MAP-OURS-23] is told who writes, what, and where, and learns what became of its reply", async () => {
-    const coder = await house.coder();
-    const posted = await house.mailroom.user("ann").post("write a test");
+  it("[MAP-OURS-23] receives sender, content and conversation, and learns whether its reply was delivered", async () => {
+    const coder = await bridge.coder();
+    const posted = await bridge.mailroom.user("ann").post("write a test");
     const message = await delivery(coder, "write a test");
     expect(message).toMatchObject({
       from: "boss",
@@ -305,9 +308,9 @@ describe("an agent of the swarm in another process", () => {
     expect((await posted.outcome).status).toBe("completed");
   });
 
-  it("[MAP-OURS-23] answers with calls, once, for the attempt it was given", async () => {
-    const coder = await house.coder();
-    const posted = await house.mailroom.user("ann").post("write a test");
+  it("[MAP-OURS-23] answers with calls, once, and only for its current attempt", async () => {
+    const coder = await bridge.coder();
+    const posted = await bridge.mailroom.user("ann").post("write a test");
     const { id: messageId, meta } = await delivery(coder, "write a test");
     const { attempt } = meta._meta;
     const calls = [{ name: "send_request", args: { target: "boss", subject: "hm", body: "which one?" } }];
@@ -318,13 +321,13 @@ describe("an agent of the swarm in another process", () => {
     await coder.call("mailroom/answer", { messageId, attempt, calls });
     expect((await coder.request("mailroom/answer", { messageId, attempt, calls })).error?.code).toBe(-32602);
     expect((await posted.outcome).status).toBe("completed");
-    const ann = await house.client("user:ann");
+    const ann = await bridge.client("user:ann");
     expect((await ann.request("mailroom/answer", { messageId, attempt, calls })).error?.code).toBe(1003);
   });
 
-  it("[MAP-OURS-23] writes to its comm targets only", async () => {
-    const coder = await house.coder();
-    const posted = await house.mailroom.user("ann").post("write a test");
+  it("[MAP-OURS-23] can write to its comm targets only", async () => {
+    const coder = await bridge.coder();
+    const posted = await bridge.mailroom.user("ann").post("write a test");
     const first = await delivery(coder, "write a test");
     const seen = coder.frames.length;
     const sent = await coder.call("map/send", {
@@ -337,22 +340,22 @@ describe("an agent of the swarm in another process", () => {
       (frame) => frame.method === "map/message" && coder.frames.indexOf(frame) >= seen,
     );
     expect(told.params?.message).toMatchObject({ from: "system" });
-    await house.mailroom.runtime.cancel(posted.key, "test");
+    await bridge.mailroom.runtime.cancel(posted.key, "test");
   });
 
-  it("[MAP-OURS-23] is not reached past its tasks, nor by others under its name", async () => {
-    await house.coder();
-    const ann = await house.client("user:ann");
+  it("[MAP-OURS-23] receives no messages outside its tasks, and no other caller can register its name", async () => {
+    await bridge.coder();
+    const ann = await bridge.client("user:ann");
     const direct = await ann.request("map/send", { to: { agent: "coder" }, payload: "psst" });
     expect(direct.error).toMatchObject({ code: -32602, data: { details: { reason: "not_in_a_task" } } });
     expect((await ann.request("map/agents/register", { agentId: "coder" })).error?.code).toBe(1003);
   });
 
-  it("[MAP-OURS-24] mail waits while it is away, and the newest registration takes over what was lent", async () => {
-    const posted = await house.mailroom.user("ann").post("write a test");
-    const first = await house.coder();
+  it("[MAP-OURS-24] mail waits while the agent is disconnected, and the newest registration receives lent mail again", async () => {
+    const posted = await bridge.mailroom.user("ann").post("write a test");
+    const first = await bridge.coder();
     const lent = await delivery(first, "write a test");
-    const second = await house.coder();
+    const second = await bridge.coder();
     const again = await delivery(second, "write a test");
     expect(again.id).toBe(lent.id);
     expect(again.meta._meta.attempt).toBeGreaterThan(lent.meta._meta.attempt);
@@ -361,10 +364,10 @@ describe("an agent of the swarm in another process", () => {
       attempt: lent.meta._meta.attempt,
       calls: [{ name: "send_response", args: { target: "boss", subject: "s", body: "late" } }],
     });
-    // It serves the agent no longer.
+    // The first connection no longer serves the agent.
     expect(late.error?.code).toBe(1003);
     second.socket.terminate();
-    const third = await house.coder();
+    const third = await bridge.coder();
     const last = await delivery(third, "write a test");
     await third.call("map/send", {
       to: { agent: "boss" },
@@ -375,11 +378,11 @@ describe("an agent of the swarm in another process", () => {
   });
 });
 
-describe("the door", () => {
-  it("[MAP-OURS-25] turns foreign pages away, and lets programs in", async () => {
-    const url = `${house.url.replace("http", "ws")}/map`;
+describe("the endpoint", () => {
+  it("[MAP-OURS-25] upgrades from pages of other origins are rejected, and from programs accepted", async () => {
+    const url = `${bridge.url.replace("http", "ws")}/map`;
     await expect(open(url, "user:ann", { origin: "https://evil.example" })).rejects.toThrow("403");
-    (await open(url, "user:ann", { origin: house.url })).terminate();
+    (await open(url, "user:ann", { origin: bridge.url })).terminate();
     const dev = await BridgeHarness.start({ dev: true });
     const devUrl = `${dev.url.replace("http", "ws")}/map`;
     await expect(open(devUrl, "user:ann", { host: "evil.example" })).rejects.toThrow("403");

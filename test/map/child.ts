@@ -1,15 +1,16 @@
 /**
- * A MAP server in a process of its own, to be killed.
+ * A MAP server in its own process, to be killed.
  *
- *   node child.js <data directory>
+ * node child.js <data directory>
  *
- * It opens nothing before it gets a byte on its standard input, so that the next one can be loaded while the last still
- * lives; then it says its port.
+ * It opens nothing until it reads a byte from standard input, so that the next process can load while the
+ * last one is still running. Then it prints its port.
  */
 import { readSync } from "node:fs";
 import { createServer } from "node:http";
-import { attachMap, MapServer } from "../../src/conversations/index.js";
-import { systemClock, systemIds } from "../../src/library/clock.js";
+import { systemClock } from "../../src/base/index.js";
+import { systemIds } from "../../src/base/node.js";
+import { attachMap, MapServer } from "../../src/doors/map/index.js";
 import { openStore } from "../../src/store/index.js";
 
 const [directory = ""] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-/** Checks 1–20 of map-mail.md, section 9. */
+/** Connecting, authentication, sessions, live messages, subscriptions and replay. */
 import { ClientConnection } from "@multi-agent-protocol/sdk";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AuthResult } from "../../src/auth/result.js";
@@ -28,7 +28,7 @@ async function secured(): Promise<void> {
 }
 
 describe("connection and core", () => {
-  it("[MAP-CAPS-01] 1: the SDK's client connects and is told of all six flags of mail", async () => {
+  it("[MAP-CAPS-01] the SDK's client connects and receives all six mail flags", async () => {
     const client = await map.client({ name: "lab" });
     expect(client.serverCapabilities).toMatchObject({
       mail: {
@@ -44,14 +44,14 @@ describe("connection and core", () => {
     expect((await bare.connect()).protocolVersion).toBe(1);
   });
 
-  it("2: an id comes back as it was sent", async () => {
+  it("a request id is returned unchanged", async () => {
     const raw = await map.raw();
     for (const id of ["7", 7, 7.5, ""]) {
       expect((await raw.request("map/agents/list", undefined, id)).id).toBe(id);
     }
   });
 
-  it("3: invalid JSON is -32700 with id null, and the connection goes on", async () => {
+  it("invalid JSON is -32700 with id null, and the connection stays open", async () => {
     const raw = await map.raw();
     raw.send("{nonsense");
     const frame = await raw.find(({ error }) => error !== undefined);
@@ -59,7 +59,7 @@ describe("connection and core", () => {
     expect(await raw.call("map/agents/list")).toEqual({ agents: [] });
   });
 
-  it("4: batches, params that are no object, and names of an object's own", async () => {
+  it("batches, non-object params and inherited property names are rejected", async () => {
     const raw = await map.raw();
     raw.send('[{"jsonrpc":"2.0","id":1,"method":"map/agents/list"}]');
     expect(await raw.find(({ id }) => id === null)).toMatchObject({ error: { code: -32600 } });
@@ -69,7 +69,7 @@ describe("connection and core", () => {
     }
   });
 
-  it("5: nothing but map/connect comes first", async () => {
+  it("every method but map/connect fails before it", async () => {
     const raw = await map.raw({ connect: false });
     expect((await raw.request("mail/create", {})).error).toMatchObject({
       code: 1000,
@@ -81,7 +81,7 @@ describe("connection and core", () => {
     });
   });
 
-  it("6: a socket that stays silent is closed", async () => {
+  it("a socket that stays silent is closed", async () => {
     await map.stop();
     map = await Harness.start({ limits: { handshakeTimeout: 50 } });
     const socket = await map.socket();
@@ -89,7 +89,7 @@ describe("connection and core", () => {
     expect(code).toBe(1008);
   });
 
-  it("7: both ways in which the SDK sends a credential let it in", async () => {
+  it("both ways in which the SDK sends a credential work", async () => {
     await secured();
     const one = await map.client({ auth: { method: "bearer", token: "user-ann" } });
     expect(await one.listConversations()).toMatchObject({ conversations: [] });
@@ -99,7 +99,7 @@ describe("connection and core", () => {
     expect(result.principal).toEqual({ id: "user:ann" });
   });
 
-  it("8: without a credential authentication is asked for, and everything else is 1000 until then", async () => {
+  it("without a credential the server requests authentication, and other methods fail with 1000", async () => {
     await secured();
     const { client } = await map.bareClient();
     expect((await client.connect()).authRequired).toMatchObject({
@@ -122,17 +122,17 @@ describe("connection and core", () => {
     expect(await client.listAgents()).toEqual({ agents: [] });
   });
 
-  it("9: a wrong token rejects the connection with 1001", async () => {
+  it("a wrong token rejects the connection with 1001", async () => {
     await secured();
     expect(
       await codeOf(ClientConnection.connect(map.url, { auth: { method: "bearer", token: "bad" } })),
     ).toBe(1001);
-    // Decisions A5: a remote swarm's token is not for this door.
+    // A remote swarm's token cannot use MAP (decision A5).
     const agent = ClientConnection.connect(map.url, { auth: { method: "bearer", token: "agent-desk" } });
     expect(await codeOf(agent)).toBe(1001);
   });
 
-  it("10: agents register, under the id they ask for if it is free", async () => {
+  it("agents register under the requested id if it is free", async () => {
     const { agent } = await map.bareAgent({ name: "a" });
     await agent.connect({ agentId: "coder" });
     expect(agent.agentId).toBe("coder");
@@ -145,7 +145,7 @@ describe("connection and core", () => {
     expect(await codeOf(liar.connect({ agentId: "user:ann" }))).toBe(1003);
   });
 
-  it("10: an agent's id stays with the principal who first had it", async () => {
+  it("an agent's id belongs to the principal that registered it first", async () => {
     await secured();
     const register = async (token: string, agentId: string) => {
       const raw = await map.raw({ connect: { auth: { method: "bearer", token } } });
@@ -161,7 +161,7 @@ describe("connection and core", () => {
     expect(await register("member-coder", "other")).toBe(1003);
   });
 
-  it("11: a disconnected session is taken up once with its token", async () => {
+  it("a disconnected session can be resumed once with its token", async () => {
     const { client } = await map.bareClient();
     const { sessionId } = await client.connect();
     const token = (await client.disconnect()) ?? "";
@@ -173,7 +173,7 @@ describe("connection and core", () => {
     expect(second.sessionId).not.toBe(sessionId);
   });
 
-  it("12: a session whose socket was killed is taken up with its agents", async () => {
+  it("a session whose socket was killed is resumed with its agents", async () => {
     const { agent, socket } = await map.bareAgent({ name: "a" });
     await agent.connect({ agentId: "coder" });
     const { sessionId } = agent;
@@ -190,7 +190,7 @@ describe("connection and core", () => {
     expect(result.resumeToken).not.toBe(token);
   });
 
-  it("12: the client's last token survives a killed socket, and a restart of the server", async () => {
+  it("the client's last token survives a killed socket, and a restart of the server", async () => {
     const { client, socket } = await map.bareClient();
     const { sessionId } = await client.connect();
     const token = client.getResumeToken();
@@ -204,7 +204,7 @@ describe("connection and core", () => {
     });
   });
 
-  it("12: nobody takes up a session of somebody else", async () => {
+  it("a session cannot be resumed by another principal", async () => {
     await secured();
     const ann = await map.raw({ connect: false });
     const { resumeToken, sessionId } = await ann.call("map/connect", {
@@ -219,7 +219,7 @@ describe("connection and core", () => {
     expect(taken.sessionId).not.toBe(sessionId);
   });
 
-  it("13: a message arrives once, with payload and meta untouched, from an address", async () => {
+  it("a message arrives once, with payload and meta unchanged and a valid sender address", async () => {
     const [a, b] = [await map.agent("a"), await map.agent("b")];
     const received: unknown[] = [];
     b.onMessage((message) => {
@@ -240,7 +240,7 @@ describe("connection and core", () => {
     ]);
   });
 
-  it("14: a reply reaches the sender with the correlation id", async () => {
+  it("a reply reaches the sender with the correlation id", async () => {
     const [a, b] = [await map.agent("a"), await map.agent("b")];
     b.onMessage((message) => {
       void b.reply(message, { pong: 1 });
@@ -254,7 +254,7 @@ describe("connection and core", () => {
     expect(replies).toMatchObject([{ payload: { pong: 1 }, meta: { correlationId: messageId } }]);
   });
 
-  it("15: unknown agents are 2001; those who are away are no error, and get it when they are back", async () => {
+  it("unknown agents are 2001; disconnected agents are no error and receive the message on return", async () => {
     const a = await map.agent("a");
     expect(await codeOf(a.send({ agent: "nobody" }, {}))).toBe(2001);
     expect(await codeOf(a.send({ scope: "nowhere" }, {}))).toBe(2002);
@@ -263,7 +263,7 @@ describe("connection and core", () => {
     const { resumeToken } = await b.call("map/connect", { participantType: "agent" });
     await b.call("map/agents/register", { agentId: "b" });
     b.socket.terminate();
-    await until(() => map.map.agents.find("", "b")?.session.connection === undefined);
+    await until(() => map.map.context.agents.find("", "b")?.session.connection === undefined);
     expect((await a.send({ agent: "b" }, { held: 1 })).delivered).toEqual([]);
     const back = await map.raw({ connect: false });
     await back.call("map/connect", { participantType: "agent", resumeToken });
@@ -271,7 +271,7 @@ describe("connection and core", () => {
     expect(message.params).toMatchObject({ message: { payload: { held: 1 } } });
   });
 
-  it("16: a hundred events of one moment arrive in order, numbered without a gap", async () => {
+  it("a hundred simultaneous events arrive in order, numbered without a gap", async () => {
     const client = await map.client();
     const gathered = gather(await client.subscribe({ eventTypes: ["mail.turn.added"] }));
     const raw = await map.raw();
@@ -292,7 +292,7 @@ describe("connection and core", () => {
     expect(await client.listAgents()).toEqual({ agents: [] });
   });
 
-  it("17: a subscription without a filter disturbs nobody", async () => {
+  it("a subscription without a filter does not affect other clients", async () => {
     const client = await map.client();
     const everything = gather(await client.subscribe());
     const some = gather(await client.subscribe({ eventTypes: ["agent_registered"] }));
@@ -303,7 +303,7 @@ describe("connection and core", () => {
     expect(some.types()).toEqual(["agent_registered", "agent_registered"]);
   });
 
-  it("18: no event comes before the response that opened its subscription", async () => {
+  it("no event precedes the response that opened its subscription", async () => {
     const talker = await map.raw();
     for (let round = 0; round < 20; round++) {
       const raw = await map.raw({ connect: { participantType: "client" } });
@@ -319,7 +319,7 @@ describe("connection and core", () => {
     }
   });
 
-  it("18: with replayFrom, what was missed comes first, in one sequence with what follows", async () => {
+  it("with replayFrom, missed events come first, in one sequence with live ones", async () => {
     const talker = await map.raw();
     const create = () => talker.call("mail/create", {});
     const raw = await map.raw({ connect: { participantType: "client" } });
@@ -338,7 +338,7 @@ describe("connection and core", () => {
     expect((await raw.request("map/subscribe", { replayFrom: "evt-nonsense" })).error?.code).toBe(-32602);
   });
 
-  it("19: replay pages through what was missed, and shows what was shown live", async () => {
+  it("replay pages through missed events and shows the same as live delivery", async () => {
     const client = await map.client();
     const live = gather(await client.subscribe());
     const [a, b] = [await map.agent("a"), await map.agent("b")];
@@ -372,7 +372,7 @@ describe("connection and core", () => {
     expect(await since(0)).toEqual(expect.arrayContaining(replayed));
   });
 
-  it("19: core events that are no longer kept are said to have expired", async () => {
+  it("core events that are no longer kept are reported as expired", async () => {
     await map.stop();
     map = await Harness.start({ limits: { eventRing: 2 } });
     const client = await map.client();
@@ -383,7 +383,7 @@ describe("connection and core", () => {
     expect(error).toMatchObject({ code: -32602, data: { details: { reason: "event_expired" } } });
   });
 
-  it("20: nobody ends the subscription of another session", async () => {
+  it("a session cannot end another session's subscription", async () => {
     const owner = await map.raw({ connect: { participantType: "client" } });
     const { subscriptionId } = await owner.call("map/subscribe", { filter: { mail: {} } });
     const other = await map.raw();
@@ -397,9 +397,9 @@ describe("connection and core", () => {
   });
 });
 
-/** The SDK's agent keeps its token to itself; the wire has it. */
+/** The SDK's agent does not expose its token; it is read from the wire. */
 async function tokenOf(sessionId: string | null): Promise<string> {
-  const session = [...map.map.sessions.inSpace("")].find(({ id }) => id === sessionId);
+  const session = [...map.map.context.sessions.inSpace("")].find(({ id }) => id === sessionId);
   if (session === undefined) throw new Error("no such session");
-  return map.map.sessions.renew(session);
+  return map.map.context.sessions.renew(session);
 }

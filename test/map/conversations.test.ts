@@ -1,10 +1,10 @@
-/** Checks 21–44 of map-mail.md, section 9: conversations, participants and permissions. */
+/** Conversations, participants and permissions. */
 import type { AgentConnection } from "@multi-agent-protocol/sdk";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { codeOf, gather, Harness, text, until } from "./harness.js";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { codeOf, gather, Harness, OPEN, text, until, withBothPolicies } from "./harness.js";
 
 let map: Harness;
-/** The initiator, two more agents, and one who is never a member. */
+/** The initiator, two more agents, and one that never becomes a member. */
 let ann: AgentConnection;
 let bob: AgentConnection;
 let cyd: AgentConnection;
@@ -40,8 +40,8 @@ async function conversation(params: CreateParams = {}): Promise<string> {
 const say = (who: AgentConnection, conversationId: string, words = "hello") =>
   who.recordTurn({ conversationId, ...text(words) });
 
-describe("conversations", () => {
-  it("[MAP-CONV-01, MAP-METH-01] 21: created without parameters", async () => {
+withBothPolicies("conversations", () => {
+  it("[MAP-CONV-01, MAP-METH-01] can be created without parameters", async () => {
     const { conversation: made, participant } = await ann.createConversation();
     expect(made).toMatchObject({
       id: expect.stringMatching(/^conv-[0-9a-f-]{36}$/),
@@ -54,7 +54,7 @@ describe("conversations", () => {
     expect(participant).toMatchObject({ id: "ann", role: "initiator", type: "agent" });
   });
 
-  it("[MAP-METH-01, MAP-CONV-04, MAP-LEVL-04] 22: created with members and a first turn, as one event each", async () => {
+  it("[MAP-METH-01, MAP-CONV-04, MAP-LEVL-04] can be created with members and a first turn, with one event each", async () => {
     const client = await map.client();
     const seen = gather(await client.subscribe({ mail: {} }));
     const { conversation: made, initialTurn } = await ann.createConversation({
@@ -81,7 +81,7 @@ describe("conversations", () => {
     ]);
   });
 
-  it("23: a bad first turn leaves nothing behind", async () => {
+  it("an invalid first turn creates nothing", async () => {
     const client = await map.client();
     const seen = gather(await client.subscribe({ mail: {} }));
     const bad = { initialTurn: { contentType: "foo", content: 1 } };
@@ -92,7 +92,7 @@ describe("conversations", () => {
     expect(seen.types()).toEqual(["mail.created", "mail.participant.joined"]);
   });
 
-  it("[MAP-CONV-02] 24: parents must exist, be readable, and have the turn", async () => {
+  it("[MAP-CONV-02] parents must exist, be readable, and have the turn", async () => {
     expect(await codeOf(ann.createConversation({ parentConversationId: "conv-x" }))).toBe(10000);
     const parent = await conversation();
     expect(await codeOf(eve.createConversation({ parentConversationId: parent }))).toBe(10002);
@@ -105,7 +105,7 @@ describe("conversations", () => {
     expect(await codeOf(ann.createConversation({ parentTurnId: turn.id }))).toBe(-32602);
   });
 
-  it("[MAP-CONV-01] 25: unknown types and roles are refused, and nobody counts twice", async () => {
+  it("[MAP-CONV-01] unknown types and roles are rejected, and duplicate participants count once", async () => {
     expect(await codeOf(ann.createConversation({ type: "party" as never }))).toBe(-32602);
     expect(
       await codeOf(ann.createConversation({ initialParticipants: [{ id: "b", role: "king" as never }] })),
@@ -116,7 +116,7 @@ describe("conversations", () => {
     expect(made.participantCount).toBe(2);
   });
 
-  it("[MAP-METH-02, MAP-ERRS-01] 26: get returns what was asked for and no more", async () => {
+  it("[MAP-METH-02, MAP-ERRS-01] get returns only what was requested", async () => {
     expect(await codeOf(ann.getConversation("conv-x"))).toBe(10000);
     expect(await codeOf(ann.getConversation("conv-00000000-0000-7000-8000-000000000000"))).toBe(10000);
     const id = await conversation({ initialParticipants: [{ id: "bob" }] });
@@ -143,7 +143,7 @@ describe("conversations", () => {
     expect(await codeOf(ann.getConversation(id, { recentTurns: 0 }))).toBe(-32602);
   });
 
-  it("27: stats count what the caller sees, by type", async () => {
+  it("stats count the turns that the caller can see, by type", async () => {
     const id = await conversation({ initialParticipants: [{ id: "bob" }] });
     await say(ann, id);
     await ann.recordTurn({ conversationId: id, contentType: "data", content: [1] });
@@ -163,7 +163,7 @@ describe("conversations", () => {
     expect(await statsFor(bob)).toMatchObject({ totalTurns: 2, turnsByContentType: { text: 1, data: 1 } });
   });
 
-  it("[MAP-METH-03] 28: list filters and pages without overlap or gap", async () => {
+  it("[MAP-METH-03] list filters and pages without overlap or gap", async () => {
     const ids: string[] = [];
     const times: number[] = [];
     for (let n = 0; n < 7; n++) {
@@ -205,7 +205,7 @@ describe("conversations", () => {
     expect(await codeOf(ann.listConversations({ limit: 0 }))).toBe(-32602);
   });
 
-  it("28: what is listed is what get says, also after a restart", async () => {
+  it("list and get agree, also after a restart", async () => {
     const id = await conversation({ subject: "s", initialParticipants: [{ id: "bob" }] });
     await say(bob, id);
     const { conversation: got } = await ann.getConversation(id);
@@ -215,7 +215,7 @@ describe("conversations", () => {
     expect((await ann.listConversations()).conversations).toEqual([got]);
   });
 
-  it("29: a stranger's list has nothing of others", async () => {
+  it("a list contains no conversations of other callers", async () => {
     const id = await conversation({ initialParticipants: [{ id: "bob" }] });
     expect((await eve.listConversations()).conversations).toEqual([]);
     expect((await bob.listConversations()).conversations.map((one) => one.id)).toEqual([id]);
@@ -223,7 +223,7 @@ describe("conversations", () => {
     expect((await bob.listConversations()).conversations).toEqual([]);
   });
 
-  it("[MAP-METH-04] 30: closing completes, once, and says who and why", async () => {
+  it("[MAP-METH-04] closing completes a conversation once, and records who closed it and why", async () => {
     const client = await map.client();
     const seen = gather(await client.subscribe({ eventTypes: ["mail.closed"] }));
     const id = await conversation();
@@ -234,7 +234,7 @@ describe("conversations", () => {
     expect(await codeOf(ann.closeConversation(id))).toBe(10001);
   });
 
-  it("31: only the initiator and moderators close", async () => {
+  it("only the initiator and moderators can close a conversation", async () => {
     const id = await conversation({
       initialParticipants: [
         { id: "bob", role: "worker" },
@@ -249,7 +249,7 @@ describe("conversations", () => {
     expect((await bob.closeConversation(open)).conversation.status).toBe("completed");
   });
 
-  it("[MAP-ERRS-02] 32: a closed conversation is read, not written", async () => {
+  it("[MAP-ERRS-02] a closed conversation can be read but not written", async () => {
     const id = await conversation();
     const { turn } = await say(ann, id);
     await ann.closeConversation(id);
@@ -267,7 +267,7 @@ describe("conversations", () => {
     expect((await ann.leaveConversation(id)).success).toBe(true);
   });
 
-  it("[MAP-CAPS-02, MAP-ERRS-11, MAP-OVER-01] 33: with mail switched off there is none, and messages still arrive", async () => {
+  it("[MAP-CAPS-02, MAP-ERRS-11, MAP-OVER-01] with mail switched off its methods fail, and messages still arrive", async () => {
     await restart({ mail: false });
     const client = await map.client();
     expect(client.serverCapabilities).not.toHaveProperty("mail");
@@ -299,9 +299,9 @@ describe("conversations", () => {
   });
 });
 
-describe("participants and permissions", () => {
-  it("[MAP-METH-05, MAP-ERRS-05] 34: whoever joins is an assistant, and joins once", async () => {
-    const id = await conversation({ initialParticipants: [{ id: "cyd" }] });
+withBothPolicies("participants and permissions", () => {
+  it("[MAP-METH-05, MAP-ERRS-05] a participant joins as assistant, and only once", async () => {
+    const id = await conversation({ ...OPEN, initialParticipants: [{ id: "cyd" }] });
     const { participant, conversation: joined } = await bob.joinConversation({ conversationId: id });
     expect(participant).toMatchObject({
       id: "bob",
@@ -317,8 +317,8 @@ describe("participants and permissions", () => {
     expect(await codeOf(eve.joinConversation({ conversationId: "conv-x" }))).toBe(10000);
   });
 
-  it("35: nobody makes themselves initiator or moderator", async () => {
-    const id = await conversation();
+  it("a participant cannot join as initiator or moderator", async () => {
+    const id = await conversation(OPEN);
     for (const role of ["initiator", "moderator"] as const) {
       expect(await codeOf(bob.joinConversation({ conversationId: id, role }))).toBe(10003);
     }
@@ -327,7 +327,7 @@ describe("participants and permissions", () => {
     );
   });
 
-  it("[MAP-METH-06, MAP-ERRS-03] 36: whoever leaves is a stranger afterwards", async () => {
+  it("[MAP-METH-06, MAP-ERRS-03] a former member has no access", async () => {
     const client = await map.client();
     const seen = gather(await client.subscribe({ eventTypes: ["mail.participant.left"] }));
     const id = await conversation({ initialParticipants: [{ id: "bob" }] });
@@ -343,7 +343,7 @@ describe("participants and permissions", () => {
     expect(await codeOf(bob.leaveConversation(id))).toBe(10002);
   });
 
-  it("[MAP-OURS-05] 37: leaving and coming back sheds no restriction", async () => {
+  it("[MAP-OURS-05] leaving and joining again removes no restriction", async () => {
     const id = await conversation({ initialParticipants: [{ id: "bob", role: "observer" }] });
     await bob.leaveConversation(id);
     const { participant } = await bob.joinConversation({ conversationId: id, role: "worker" });
@@ -351,7 +351,7 @@ describe("participants and permissions", () => {
     expect(await codeOf(say(bob, id))).toBe(10003);
   });
 
-  it("[MAP-METH-07, MAP-CONV-06, MAP-ERRS-04] 38: invitations need the right, and a newcomer", async () => {
+  it("[MAP-METH-07, MAP-CONV-06, MAP-ERRS-04] inviting requires canInvite and a participant that is not a member", async () => {
     const id = await conversation({ initialParticipants: [{ id: "bob", role: "worker" }] });
     const invite = (who: AgentConnection, guest: string) =>
       who.inviteToConversation({
@@ -376,7 +376,7 @@ describe("participants and permissions", () => {
     expect(again.participant).toMatchObject({ role: "observer", permissions: { canSend: false } });
   });
 
-  it("[MAP-OURS-06] 39: nobody grants what they lack", async () => {
+  it("[MAP-OURS-06] a member cannot grant permissions that it lacks", async () => {
     const id = await conversation({
       initialParticipants: [
         { id: "bob", role: "worker", permissions: { canInvite: true, historyAccess: "from-join" } },
@@ -396,13 +396,13 @@ describe("participants and permissions", () => {
     expect(await invite({ historyAccess: "from-join" })).toBeUndefined();
   });
 
-  it("[MAP-METH-08, MAP-LEVL-03] 40: an invited agent writes under its agent id without joining", async () => {
+  it("[MAP-METH-08, MAP-LEVL-03] an invited agent can write under its agent id without joining", async () => {
     const id = await conversation();
     await ann.inviteToConversation({ conversationId: id, participant: { id: "bob", role: "worker" } });
     expect((await say(bob, id)).turn.participant).toBe("bob");
   });
 
-  it("41: a muted member neither writes nor is recorded, but its messages arrive", async () => {
+  it("a member without canSend can neither write nor be recorded, but its messages arrive", async () => {
     const id = await conversation({ initialParticipants: [{ id: "bob", permissions: { canSend: false } }] });
     expect(await codeOf(say(bob, id))).toBe(10003);
     const result = await bob.sendWithMail({ agent: "ann" }, { x: 1 }, id);
@@ -413,7 +413,7 @@ describe("participants and permissions", () => {
     expect((await ann.listTurns({ conversationId: id })).turns).toEqual([]);
   });
 
-  it("42: threads need the right", async () => {
+  it("creating threads requires canCreateThreads", async () => {
     const id = await conversation({
       initialParticipants: [{ id: "bob", permissions: { canCreateThreads: false } }],
     });
@@ -439,7 +439,7 @@ describe("participants and permissions", () => {
       "canCreateThreads",
       (who: AgentConnection, id: string) => who.createThread({ conversationId: id, rootTurnId: "turn-x" }),
     ],
-  ] as const)("[MAP-CAPS-03] 43: the server's %s: false is enforced", async (capability, call) => {
+  ] as const)("[MAP-CAPS-03] the server's %s: false is enforced", async (capability, call) => {
     const id = await conversation({ initialParticipants: [{ id: "cyd", role: "moderator" }] });
     await map.stop({ keepStore: true });
     await start({ store: map.store, mail: { capabilities: { [capability]: false } } });
@@ -447,13 +447,13 @@ describe("participants and permissions", () => {
     expect(await codeOf(call(ann, id))).toBe(10003);
   });
 
-  it("43: what a participant does not want, it does not get", async () => {
+  it("a participant is not granted capabilities that it declines", async () => {
     const client = await map.client({ capabilities: { mail: { canCreate: false } } as never });
     expect(client.serverCapabilities).toMatchObject({ mail: { canCreate: false, canJoin: true } });
     expect(await codeOf(client.createConversation())).toBe(10003);
   });
 
-  it("[MAP-ERRS-06] 44: removing another member needs the right, and a member", async () => {
+  it("[MAP-ERRS-06] removing a member requires canRemove and an existing member", async () => {
     const id = await conversation({
       initialParticipants: [{ id: "bob", permissions: { canRemove: true } }, { id: "cyd" }],
     });
@@ -467,7 +467,7 @@ describe("participants and permissions", () => {
   });
 
   it.each(["open", "invite"])(
-    "44: whoever was removed comes back by invitation only, not as who they were (%s)",
+    "a removed member can return by invitation only, without its former role (%s)",
     async (joinPolicy) => {
       const id = await conversation({
         metadata: { joinPolicy },

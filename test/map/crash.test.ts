@@ -1,8 +1,8 @@
 /**
- * Check 64: the server is killed with SIGKILL in the middle of a burst, over and over. Every acknowledged turn, member,
- * permission and thread is there afterwards, in order, and both replays agree.
+ * The server is killed with SIGKILL during bursts of requests. Every acknowledged turn, member, permission
+ * and thread must exist afterwards, in order, and both replays must agree.
  *
- *   MAP_KILLS=<number>  more kills than the 50 of every run in CI (15 elsewhere)
+ * MAP_KILLS=<number>  number of kills, instead of 50 in CI and 15 elsewhere
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -43,7 +43,7 @@ function load(): ChildProcess {
 async function begin(loaded: ChildProcess): Promise<Life> {
   const port = new Promise<string>((resolve, reject) => {
     loaded.stdout?.once("data", (data: Buffer) => resolve(data.toString().trim()));
-    loaded.once("exit", () => reject(new Error("the server ended by itself")));
+    loaded.once("exit", () => reject(new Error("the server exited by itself")));
   });
   loaded.stdin?.end("g");
   const url = `ws://127.0.0.1:${await port}/map`;
@@ -62,13 +62,13 @@ async function begin(loaded: ChildProcess): Promise<Life> {
   };
 }
 
-/** What was acknowledged in one life. */
+/** What one process acknowledged. */
 interface Acknowledged {
   readonly conversationId: string;
   readonly turns: Set<string>;
   readonly threads: Set<string>;
   readonly members: Map<string, unknown>;
-  /** Turns by writer, in the order in which each was told of them. */
+  /** Turns by writer, in the order of acknowledgment. */
   readonly order: string[][];
   readonly resume: { readonly sessionId: unknown; readonly resumeToken: unknown };
 }
@@ -143,7 +143,7 @@ async function burst(life: Life, number: number, enough: number): Promise<Acknow
       noted();
     }
   };
-  // They go on until the server is gone, and their last requests are never answered.
+  // The writers continue until the server is killed; their last requests get no response.
   for (const [n, raw] of writers.entries()) void write(raw, n).catch(() => {});
   void invite().catch(() => {});
   await stopped;
@@ -207,7 +207,7 @@ async function verify(life: Life, seen: Acknowledged): Promise<number> {
 }
 
 describe(`a server that is killed ${KILLS} times`, () => {
-  it("[MAP-OURS-01] 64: loses nothing that it acknowledged", { timeout: 60_000 + KILLS * 3000 }, async () => {
+  it("[MAP-OURS-01] loses nothing that it acknowledged", { timeout: 60_000 + KILLS * 3000 }, async () => {
     let next = load();
     let last: Acknowledged | undefined;
     const all: Acknowledged[] = [];
@@ -222,7 +222,7 @@ describe(`a server that is killed ${KILLS} times`, () => {
     }
     const life = await begin(next);
     if (last !== undefined) turns += await verify(life, last);
-    // The oldest, too: later lives have not harmed it.
+    // The oldest conversation must also be intact.
     const raw = await life.connect();
     await raw.call("map/connect", { participantType: "client" });
     for (const { conversationId, turns: acknowledged } of all) {

@@ -1,8 +1,8 @@
-/** Credentials that do not stay good, and guesses at them. */
+/** Revoked and expired credentials, and failed attempts. */
 import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Authenticator, devAuthenticator, Tokens } from "../../src/auth/index.js";
-import { systemClock } from "../../src/library/clock.js";
+import { systemClock } from "../../src/base/index.js";
 import { openStore } from "../../src/store/index.js";
 import { BridgeHarness, open } from "./bridge-harness.js";
 import { Harness, RawClient, until } from "./harness.js";
@@ -18,7 +18,7 @@ async function closing(raw: RawClient): Promise<number> {
 }
 
 describe("a connection", () => {
-  it("ends when the token that opened it is revoked, and those of other tokens do not", async () => {
+  it("closes when its token is revoked, and connections of other tokens stay open", async () => {
     const store = await openStore({ path: ":memory:" });
     const tokens = new Tokens({ store, clock: systemClock });
     map = await Harness.start({ store, authenticator: tokens, dev: false });
@@ -28,7 +28,7 @@ describe("a connection", () => {
     const ann = await map.raw(bearer(good.token));
     const ended = closing(thief);
     await tokens.revoke(stolen.info.tokenId);
-    // Nothing that comes after the revocation is heard, though the socket has not ended yet.
+    // Requests after the revocation are ignored, even before the socket closes.
     thief.send('{"jsonrpc":"2.0","id":"late","method":"mail/create"}');
     expect(await ended).toBe(1008);
     expect(thief.frames.some(({ id }) => id === "late")).toBe(false);
@@ -36,7 +36,7 @@ describe("a connection", () => {
     await tokens.close();
   });
 
-  it("ends when its credential has expired, unless another one was shown in time", async () => {
+  it("closes when its credential expires, unless it was refreshed in time", async () => {
     const expired = new Set<string>();
     const known = devAuthenticator();
     const authenticator: Authenticator = {
@@ -56,7 +56,7 @@ describe("a connection", () => {
     expect((await bob.call("mail/list")).conversations).toEqual([]);
   });
 
-  it("goes on while nobody can tell whether its credential is good", async () => {
+  it("stays open while the authenticator is unavailable", async () => {
     let asked = 0;
     let away = false;
     const known = devAuthenticator();
@@ -75,11 +75,11 @@ describe("a connection", () => {
   });
 });
 
-it("guesses are counted by address, over MAP and HTTP together, and lock out nobody who is known", async () => {
+it("failed credentials are counted by address over MAP and HTTP together, and do not lock out known callers", async () => {
   map = await Harness.start();
-  const house = await BridgeHarness.start();
+  const bridge = await BridgeHarness.start();
   try {
-    const url = `${house.url.replace("http", "ws")}/map`;
+    const url = `${bridge.url.replace("http", "ws")}/map`;
     const ann = new RawClient(await open(url, "user:ann"));
     await ann.call("map/connect", { protocolVersion: 1 });
     const guess = async (token: string) => {
@@ -92,11 +92,11 @@ it("guesses are counted by address, over MAP and HTTP together, and lock out nob
     expect(await guess("wrong")).toBe(4000);
     expect(await guess("user:bob")).toBe(4000);
     expect(await guess("user:ann")).toBeUndefined();
-    const response = await fetch(`${house.url}/tasks`, { headers: { authorization: "Bearer user:bob" } });
+    const response = await fetch(`${bridge.url}/tasks`, { headers: { authorization: "Bearer user:bob" } });
     expect(response.status).toBe(429);
     expect((await ann.call("mail/list")).conversations).toEqual([]);
     ann.socket.terminate();
   } finally {
-    await house.stop();
+    await bridge.stop();
   }
 });

@@ -1,8 +1,17 @@
-/** Checks 58–63 and 65 of map-mail.md, section 9: interception, events, adoption levels, races. */
+/** Interception, events, adoption levels and races. */
 import type { AgentConnection, ClientConnection } from "@multi-agent-protocol/sdk";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { FaultyDisk, openStoreOn } from "../kit/faulty-driver.js";
-import { codeOf, gather, Harness, type ServerOptions, text, until } from "./harness.js";
+import {
+  codeOf,
+  gather,
+  Harness,
+  OPEN,
+  type ServerOptions,
+  text,
+  until,
+  withBothPolicies,
+} from "./harness.js";
 
 let map: Harness;
 let client: ClientConnection;
@@ -16,7 +25,7 @@ async function start(options: ServerOptions = {}): Promise<void> {
   [ann, bob, cyd] = [await map.agent("ann"), await map.agent("bob"), await map.agent("cyd")];
 }
 
-/** Instead of the server that was started, one on a disk that does what the test says. */
+/** Restarts the server on a disk that the test controls. */
 async function startOn(disk: FaultyDisk, options: ServerOptions = {}): Promise<void> {
   await map.stop();
   await start({ ...options, store: await openStoreOn(disk) });
@@ -38,8 +47,8 @@ interface Mail {
   readonly id: string;
 }
 
-describe("interception", () => {
-  it("[MAP-INTC-01, MAP-INTC-02, MAP-CONV-04] 58: one turn per message, under the id of the message", async () => {
+withBothPolicies("interception", () => {
+  it("[MAP-INTC-01, MAP-INTC-02, MAP-CONV-04] one turn per message, under the id of the message", async () => {
     const id = await conversation({ initialParticipants: [{ id: "bob" }, { id: "cyd" }] });
     const received: string[] = [];
     for (const agent of [bob, cyd]) agent.onMessage(({ id: message }) => void received.push(message));
@@ -78,7 +87,7 @@ describe("interception", () => {
     expect(await turnsOf(id)).toHaveLength(3);
   });
 
-  it("[MAP-INTC-04] 59: what cannot be recorded is delivered all the same", async () => {
+  it("[MAP-INTC-04] a message that cannot be recorded is still delivered", async () => {
     const disk = new FaultyDisk();
     await startOn(disk);
     const [id, closed] = [await conversation(), await conversation()];
@@ -112,13 +121,13 @@ describe("interception", () => {
     disk.refuse = () => undefined;
     await until(() => received.length === 10);
     expect(await turnsOf(id)).toEqual([]);
-    // Nothing is wrong with the conversation afterwards.
+    // The conversation still works afterwards.
     await ann.recordTurn({ conversationId: id, ...text("fine") });
     expect(await turnsOf(id)).toHaveLength(1);
     expect(map.problems).toHaveLength(1);
   });
 
-  it("59: storage that hangs does not hold up the answer", async () => {
+  it("slow storage does not delay the response", async () => {
     const disk = new FaultyDisk();
     await startOn(disk, { limits: { recordingTimeout: 30 } });
     const id = await conversation();
@@ -131,7 +140,7 @@ describe("interception", () => {
     });
   });
 
-  it("[MAP-LEVL-02] 60: a level-1 agent's reply is recorded under its own id, and it became a member by being written to", async () => {
+  it("[MAP-LEVL-02] a level-1 agent becomes a member when it is addressed, and its reply is recorded under its own id", async () => {
     const id = await conversation();
     bob.onMessage((message) => {
       void bob.reply(message, { done: true }, { mail: (message as Mail).meta?.mail } as never);
@@ -156,7 +165,7 @@ describe("interception", () => {
     expect((await ann.getConversation(id)).conversation.participantCount).toBe(2);
   });
 
-  it("[MAP-LEVL-01] 60: a level-0 agent notices nothing but the message", async () => {
+  it("[MAP-LEVL-01] a level-0 agent sees only the message", async () => {
     const id = await conversation();
     const received: unknown[] = [];
     bob.onMessage(({ payload }) => void received.push(payload));
@@ -167,8 +176,8 @@ describe("interception", () => {
   });
 });
 
-describe("events", () => {
-  it("[MAP-EVNT-02, MAP-EVNT-03] 61: filters narrow by each field, and by all of them together", async () => {
+withBothPolicies("events", () => {
+  it("[MAP-EVNT-02, MAP-EVNT-03] filters narrow by each field and by all fields together", async () => {
     const [id, other] = [
       await conversation({ initialParticipants: [{ id: "bob" }], initialTurn: text("root") }),
       await conversation(),
@@ -230,7 +239,7 @@ describe("events", () => {
     expect(await codeOf(client.subscribe({ mail: { turnId: "x" } } as never))).toBe(-32602);
   });
 
-  it("61: core events are found by underscores and by dots", async () => {
+  it("core event types match with underscores and with dots", async () => {
     const dots = gather(await client.subscribe({ eventTypes: ["agent.*" as never] }));
     const underscores = gather(await client.subscribe({ eventTypes: ["agent_registered"] }));
     await map.agent("dan");
@@ -239,12 +248,12 @@ describe("events", () => {
     expect(dots.types()).toEqual(["agent_registered"]);
   });
 
-  it("[MAP-EVNT-01] 62: all eight events have exactly the seed's fields", async () => {
+  it("[MAP-EVNT-01] all eight events have exactly the protocol's fields", async () => {
     const seen = gather(await client.subscribe({ mail: {} }));
-    const id = await conversation({ type: "mixed", subject: "s" });
+    const id = await conversation({ ...OPEN, type: "mixed", subject: "s" });
     await bob.joinConversation({ conversationId: id, role: "worker" });
     const { turn } = await bob.recordTurn({ conversationId: id, ...text("hello"), metadata: { k: 1 } });
-    await map.map.conversations?.setTurnStatus(id, turn.id, "failed");
+    await map.map.context.conversations?.setTurnStatus(id, turn.id, "failed");
     const { thread } = await ann.createThread({ conversationId: id, rootTurnId: turn.id });
     const { summary } = await ann.getConversationSummary({ conversationId: id });
     await bob.leaveConversation(id, "bye");
@@ -284,7 +293,7 @@ describe("events", () => {
     expect(turns).toMatchObject([{ id: turn.id, status: "failed" }]);
   });
 
-  it("[MAP-INTC-03] 62: events name their source and their cause", async () => {
+  it("[MAP-INTC-03] events name their source and their cause", async () => {
     const raw = await map.raw({ connect: { participantType: "client" } });
     await raw.call("map/subscribe", {});
     const id = await conversation({ initialTurn: text("x") });
@@ -295,16 +304,17 @@ describe("events", () => {
     const events = raw.frames.flatMap(({ method, params }) =>
       method === "map/event" && params !== undefined ? [params] : [],
     );
-    const eventOf = (type: string) => events.filter(({ event }) => (event as { type: string }).type === type);
-    const [created] = eventOf("mail.created");
+    const toMailEvent = (type: string) =>
+      events.filter(({ event }) => (event as { type: string }).type === type);
+    const [created] = toMailEvent("mail.created");
     expect(created?.event).toMatchObject({ id: created?.eventId, source: "ann" });
-    expect(eventOf("mail.participant.joined")[0]?.causedBy).toEqual([created?.eventId]);
-    const [first, intercepted] = eventOf("mail.turn.added");
+    expect(toMailEvent("mail.participant.joined")[0]?.causedBy).toEqual([created?.eventId]);
+    const [first, intercepted] = toMailEvent("mail.turn.added");
     expect(first?.causedBy).toEqual([created?.eventId]);
-    expect(intercepted?.causedBy).toEqual([eventOf("message_sent")[0]?.eventId]);
+    expect(intercepted?.causedBy).toEqual([toMailEvent("message_sent")[0]?.eventId]);
   });
 
-  it("[MAP-LEVL-05] 63: a watching client sees all that is public, and writes nothing", async () => {
+  it("[MAP-LEVL-05] an observing client sees all public turns and cannot write", async () => {
     const live = gather(await client.subscribe({ mail: {} }));
     const id = await conversation({ initialParticipants: [{ id: "bob" }] });
     const say = (words: string, more: object = {}) =>
@@ -328,7 +338,7 @@ describe("events", () => {
     ).toBe(10002);
   });
 
-  it("63: outside --dev only admins watch", async () => {
+  it("only admins can observe outside development mode", async () => {
     await map.stop();
     const authenticator = {
       authenticate: async (bearer = "") => {
@@ -353,7 +363,7 @@ describe("events", () => {
     expect(await codeOf(admin.recordTurn({ conversationId: made.id, ...text("x") }))).toBe(10002);
   });
 
-  it("what a message says is told to its parties, not to those who watch", async () => {
+  it("events show a message's content to its sender and recipients, not to observers", async () => {
     const [watching, bobs] = [
       gather(await client.subscribe({ eventTypes: ["message_sent", "message_delivered"] })),
       gather(await bob.subscribe({ eventTypes: ["message_delivered"] })),
@@ -374,10 +384,10 @@ describe("events", () => {
   });
 });
 
-describe("races", () => {
-  it("[MAP-OURS-03] 65: of two who join under one id at once, one is in and the other told so", async () => {
+withBothPolicies("races", () => {
+  it("[MAP-OURS-03] of two concurrent joins under one id, one succeeds and the other fails", async () => {
     for (let round = 0; round < 20; round++) {
-      const id = await conversation();
+      const id = await conversation(OPEN);
       const raw = await map.raw();
       await raw.call("map/agents/register", { agentId: `twin-${round}` });
       const codes = (
@@ -388,7 +398,7 @@ describe("races", () => {
     }
   });
 
-  it("65: two connections of one principal, joining at once", async () => {
+  it("two connections of one principal join concurrently", async () => {
     await map.stop();
     const principal = { role: "user" as const, id: "ann", provider: "token" as const };
     map = await Harness.start({
@@ -412,7 +422,7 @@ describe("races", () => {
     }
   });
 
-  it("[MAP-OURS-03] 65: no turn after the closing", async () => {
+  it("[MAP-OURS-03] no turn follows the closing", async () => {
     for (let round = 0; round < 20; round++) {
       const id = await conversation({ initialParticipants: [{ id: "bob" }, { id: "cyd" }] });
       const seen = gather(await client.subscribe({ mail: { conversationId: id } }));

@@ -1,4 +1,4 @@
-/** However much one caller asks for, the others are served; and who is gone is not worked for. */
+/** One caller cannot starve the others, and no work is done for closed connections. */
 import { afterEach, describe, expect, it } from "vitest";
 import { MailClient } from "../../src/client/index.js";
 import { openStore } from "../../src/store/index.js";
@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 
-/** A server whose log is read only when the test says so. */
+/** A server whose log reads wait for the test. */
 async function withSlowLog() {
   const store = await openStore({ path: ":memory:" });
   const reads: (() => void)[] = [];
@@ -34,11 +34,11 @@ async function withSlowLog() {
 const REPLAY = '{"jsonrpc":"2.0","id":"ID","method":"map/replay","params":{}}';
 
 describe("map/replay", () => {
-  it("reads for two requests of a connection at once, and the others follow", async () => {
+  it("runs two scans of a connection at once, and the others wait", async () => {
     const { ann, reads } = await withSlowLog();
     for (let n = 0; n < 6; n++) ann.send(REPLAY.replace("ID", `replay-${n}`));
     await until(() => reads.length === 2);
-    // Other requests of the same connection are not held up, and nothing more is read.
+    // Other requests of the same connection are not delayed, and nothing more is read.
     await ann.call("map/agents/list");
     expect(reads).toHaveLength(2);
     const answered = () => ann.frames.filter(({ id }) => String(id).startsWith("replay-")).length;
@@ -48,12 +48,14 @@ describe("map/replay", () => {
     });
   });
 
-  it("is given up when its caller is gone", async () => {
+  it("is abandoned when its caller disconnects", async () => {
     const { map, ann, reads } = await withSlowLog();
     for (let n = 0; n < 6; n++) ann.send(REPLAY.replace("ID", `replay-${n}`));
     await until(() => reads.length === 2);
     ann.socket.terminate();
-    await until(() => ![...map.map.sessions.inSpace("")].some(({ connection }) => connection !== undefined));
+    await until(
+      () => ![...map.map.context.sessions.inSpace("")].some(({ connection }) => connection !== undefined),
+    );
     for (const read of reads.splice(0)) read();
     const bob = await map.raw();
     await bob.call("map/agents/list");
@@ -62,12 +64,12 @@ describe("map/replay", () => {
 });
 
 describe("mail/list", () => {
-  it("lets others have their turn while it looks at many tasks", async () => {
-    const house = await BridgeHarness.start();
-    stops.push(() => house.stop());
-    const http = new MailClient(house.url, { token: "user:ann" });
+  it("yields to other requests while it scans many tasks", async () => {
+    const bridge = await BridgeHarness.start();
+    stops.push(() => bridge.stop());
+    const http = new MailClient(bridge.url, { token: "user:ann" });
     for (let n = 0; n < 100; n++) await http.postMessage("look", { taskId: `t${n}` });
-    const ann = await house.client("user:ann");
+    const ann = await bridge.client("user:ann");
     let turns = 0;
     let looking = true;
     const count = (): void => {
@@ -75,7 +77,7 @@ describe("mail/list", () => {
       if (looking) setImmediate(count);
     };
     const list = ann.call("mail/list", { filter: { participantId: "nobody" } });
-    await until(() => house.map.sessions.byParticipant("", "user:ann")?.connection !== undefined);
+    await until(() => bridge.map.context.sessions.byParticipant("", "user:ann")?.connection !== undefined);
     setImmediate(count);
     expect((await list).conversations).toEqual([]);
     looking = false;
@@ -83,8 +85,8 @@ describe("mail/list", () => {
   });
 });
 
-describe("a store that takes no more", () => {
-  it("is told as busy while it cannot be written, costs nobody what was taken before, and is no mistake of the server", async () => {
+describe("a store that accepts no writes", () => {
+  it("is reported as busy, loses no accepted write, and is not an internal error", async () => {
     const disk = new FaultyDisk();
     const map = await Harness.start({ store: await openStoreOn(disk) });
     stops.push(() => map.stop());
@@ -99,7 +101,7 @@ describe("a store that takes no more", () => {
       const { error } = await ann.request(method, { conversationId, ...text("x") });
       expect([method, error?.code, error?.data?.retryable]).toEqual([method, 4000, true]);
     }
-    // Who only reads is served.
+    // Readers are still served.
     expect((await ann.call("mail/get", { conversationId })).conversation).toMatchObject({ status: "active" });
     disk.fate = () => undefined;
     expect((await taken).map(({ error }) => error)).toEqual(Array.from({ length: 10 }, () => undefined));
@@ -109,26 +111,26 @@ describe("a store that takes no more", () => {
     expect(map.problems).toEqual([]);
   });
 
-  it("is told as busy to who writes into a task, too, and costs the task nothing", async () => {
+  it("is reported as busy to writers of a task, and does not affect the task", async () => {
     const disk = new FaultyDisk();
-    const house = await BridgeHarness.start({ store: await openStoreOn(disk) });
-    stops.push(() => house.stop());
-    const posted = await house.mailroom.user("ann").post("look");
+    const bridge = await BridgeHarness.start({ store: await openStoreOn(disk) });
+    stops.push(() => bridge.stop());
+    const posted = await bridge.mailroom.user("ann").post("look");
     await posted.outcome;
-    const ann = await house.client("user:ann");
+    const ann = await bridge.client("user:ann");
     const { conversations } = await ann.call("mail/list");
     const [{ id: conversationId }] = conversations as [{ id: string }];
     const say = () => ann.request("mail/turn", { conversationId, ...text("again") });
     disk.fate = () => "transient";
     const taken = say();
-    await until(() => house.mailroom.store.writer.degraded);
+    await until(() => bridge.mailroom.store.writer.degraded);
     expect((await say()).error).toMatchObject({ code: 4000, data: { retryable: true } });
     disk.fate = () => undefined;
     expect((await taken).error).toBeUndefined();
     expect((await say()).error).toBeUndefined();
   });
 
-  it("says so when it has failed for good, to those who waited and to those who come", async () => {
+  it("is reported as failed to waiting and new callers once it has failed permanently", async () => {
     const disk = new FaultyDisk();
     const map = await Harness.start({ store: await openStoreOn(disk) });
     stops.push(() => map.stop());
@@ -144,7 +146,7 @@ describe("a store that takes no more", () => {
     expect(turns).toEqual([]);
   });
 
-  it("refuses whom it has no room for, and keeps what the others have said", async () => {
+  it("rejects commands beyond the limit and keeps the others", async () => {
     const store = await openStore({ path: ":memory:", writerLimits: { units: 20 } });
     const map = await Harness.start({ store });
     stops.push(() => map.stop());
@@ -164,7 +166,7 @@ describe("a store that takes no more", () => {
     expect(said).toBeGreaterThan(0);
     expect(said).toBeLessThan(100);
     expect(new Set(frames.map(({ error }) => error?.code))).toEqual(new Set([undefined, 4000]));
-    // Nobody had to read the conversation again because of those who were refused.
+    // The rejected requests did not cause a reload of the conversation.
     expect(reads).toBe(0);
     const { turns } = await ann.call("mail/turns/list", { conversationId, limit: 500 });
     expect(turns).toHaveLength(said);

@@ -1,4 +1,4 @@
-/** `mailroom conversations follow`: the real command in a process of its own. */
+/** `mailroom conversations follow` in its own process. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
@@ -11,9 +11,9 @@ import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
 import { command, folder, serve } from "../cli/cli.js";
 
 interface Following extends AsyncDisposable {
-  /** The next line that it writes. */
+  /** The next line of output. */
   line(): Promise<string>;
-  /** As Ctrl-C does. */
+  /** Sends the signal of Ctrl-C. */
   interrupt(): Promise<{ readonly code: number | null; readonly stderr: string }>;
 }
 
@@ -29,7 +29,7 @@ async function follow(cwd: string, args: readonly string[]): Promise<Following> 
   return {
     line: async () => {
       const { value, done } = await lines.next();
-      if (done === true) throw new Error(`the command ended: ${stderr}`);
+      if (done === true) throw new Error(`the command exited: ${stderr}`);
       return value;
     },
     interrupt: async () => {
@@ -48,7 +48,7 @@ async function nextEvent(following: Following): Promise<ConversationEvent> {
   return JSON.parse(await following.line());
 }
 
-it("tells what is said as it is said, goes on after any event, and ends when it is told to", async () => {
+it("mailroom conversations follow prints events as they happen, continues after any event, and exits on request", async () => {
   await using here = await folder();
   const cwd = here.path;
   await writeFile(join(cwd, "swarms.json"), ASKING_SWARM);
@@ -62,7 +62,7 @@ it("tells what is said as it is said, goes on after any event, and ends when it 
   const first = await ann.say(lunch.id, "Soup?");
   const created = await firstEvent(ann, lunch.id);
 
-  // From the beginning of one conversation, and of no other: that it got this far shows that it is live from here on.
+  // From the beginning of one conversation only. Having read this far, the command is live.
   await using one = await follow(cwd, [lunch.id, "--json", "--after", created]);
   const told: ConversationEvent[] = [];
   while (told.at(-1)?.type !== "mail.turn.added") told.push(await nextEvent(one));
@@ -75,7 +75,7 @@ it("tells what is said as it is said, goes on after any event, and ends when it 
   expect(await nextEvent(one)).toMatchObject({ type: "mail.closed", source: "user:ann" });
   expect(await one.interrupt()).toEqual({ code: 0, stderr: "" });
 
-  // Everything, for people, after an event: tasks are there, too, and what was said before is not told again.
+  // All conversations as text after an event: includes tasks, and repeats nothing.
   await new MailClient(server.url, { token: "user:ann" }).postMessage("hello");
   await using all = await follow(cwd, ["--after", next.id]);
   const lines: string[] = [];
@@ -84,7 +84,7 @@ it("tells what is said as it is said, goes on after any event, and ends when it 
   expect(lines).toContain("user:ann: hello");
   expect(lines.join("\n")).not.toMatch(/Soup|Fish|Salad/);
 
-  // A server that goes away is said so.
+  // The command reports that the server is gone.
   server.child.kill("SIGKILL");
   await expect(
     (async () => {

@@ -1,4 +1,4 @@
-/** A real MAP server on a real port, the official SDK's clients, and hand-made frames. */
+/** A MAP server on a real port, clients of the official SDK, and raw frames. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
@@ -8,13 +8,33 @@ import {
   type Subscription,
   websocketStream,
 } from "@multi-agent-protocol/sdk";
+import { afterAll, beforeAll, describe } from "vitest";
 import { WebSocket } from "ws";
-import { attachMap, MapServer, type MapServerOptions } from "../../src/conversations/index.js";
-import { systemClock, systemIds } from "../../src/library/clock.js";
+import { systemClock } from "../../src/base/index.js";
+import { systemIds } from "../../src/base/node.js";
+import { attachMap, MapServer, type MapServerOptions } from "../../src/doors/map/index.js";
 import { type FullStore, openStore } from "../../src/store/index.js";
 
 // The SDK uses the global class, which Node 20 does not have.
 Object.assign(globalThis, { WebSocket });
+
+let policy: "open" | "invite" | undefined;
+
+/** A group of tests that runs with both values of `map.joining`. */
+export function withBothPolicies(name: string, tests: () => void): void {
+  describe.each(["open", "invite"] as const)(`${name} (map.joining = %s)`, (joining) => {
+    beforeAll(() => {
+      policy = joining;
+    });
+    afterAll(() => {
+      policy = undefined;
+    });
+    tests();
+  });
+}
+
+/** For conversations that participants join without an invitation, whatever the server's policy is. */
+export const OPEN = { metadata: { joinPolicy: "open" } } as const;
 
 export type ServerOptions = Partial<Omit<MapServerOptions, "store" | "index">> & {
   /** Default: a store in memory. */
@@ -39,7 +59,7 @@ export class Harness {
   }
 
   static async start(options: ServerOptions = {}): Promise<Harness> {
-    const { directory, ...rest } = options;
+    const { directory, mail = {}, ...rest } = options;
     const store =
       options.store ?? (await openStore(directory === undefined ? { path: ":memory:" } : { directory }));
     const problems: unknown[] = [];
@@ -48,6 +68,7 @@ export class Harness {
       ids: systemIds,
       dev: true,
       report: (error) => problems.push(error),
+      mail: mail && { ...mail, rules: { ...(policy !== undefined && { joining: policy }), ...mail.rules } },
       ...rest,
       store,
       index: store.conversations,
@@ -65,7 +86,7 @@ export class Harness {
     return client;
   }
 
-  /** A client that has not said `map/connect` yet. */
+  /** A client that has not sent `map/connect` yet. */
   async bareClient(): Promise<{ client: ClientConnection; socket: WebSocket }> {
     const socket = await this.socket();
     const client = new ClientConnection(streamOf(socket));
@@ -82,7 +103,7 @@ export class Harness {
     return { agent, socket };
   }
 
-  /** An agent under an id of its choice. */
+  /** An agent with a chosen id. */
   async agent(agentId: string, options: { name?: string; role?: string } = {}): Promise<AgentConnection> {
     const { agent } = await this.bareAgent(options);
     await agent.connect({ agentId });
@@ -142,7 +163,7 @@ export interface Frame {
 export class RawClient {
   readonly socket: WebSocket;
   readonly frames: Frame[] = [];
-  /** How many of them answer a request. */
+  /** The number of responses. */
   answered = 0;
   #next = 1;
   readonly #waiting = new Set<() => void>();
@@ -161,7 +182,7 @@ export class RawClient {
     this.socket.send(text);
   }
 
-  /** The first frame, old or new, that fits. */
+  /** The first matching frame, past or future. */
   async find(fits: (frame: Frame) => boolean): Promise<Frame> {
     for (;;) {
       const found = this.frames.find(fits);
@@ -181,7 +202,7 @@ export class RawClient {
     return this.find((frame) => frame.id === id);
   }
 
-  /** The result; throws the error. */
+  /** Returns the result or throws the error. */
   async call(method: string, params?: unknown): Promise<Record<string, unknown>> {
     const { result, error } = await this.request(method, params);
     if (result === undefined) throw new Error(`${method}: ${JSON.stringify(error)}`);
@@ -196,7 +217,7 @@ export class RawClient {
   }
 }
 
-/** The number of the error with which a call fails; `undefined` if it does not fail. */
+/** The error code of a failed call, or `undefined` if it succeeds. */
 export async function codeOf(call: Promise<unknown>): Promise<number | undefined> {
   try {
     await call;
@@ -207,7 +228,7 @@ export async function codeOf(call: Promise<unknown>): Promise<number | undefined
   return undefined;
 }
 
-/** Waits for something to come true without assuming how long it takes. */
+/** Waits for a condition without assuming how long it takes. */
 export async function until<T>(look: () => T | undefined | false): Promise<T> {
   for (;;) {
     const found = look();
@@ -222,7 +243,7 @@ export interface Gathered {
   readonly count: (atLeast: number) => Promise<void>;
 }
 
-/** Everything that a subscription is told. */
+/** All events of a subscription. */
 export function gather(subscription: Subscription): Gathered {
   const events: Gathered["events"] = [];
   subscription.on("event", ({ id, type, data = {} }) => {

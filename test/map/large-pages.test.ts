@@ -1,4 +1,4 @@
-/** Pages of large turns: as many as fit one answer, and the rest on the next. */
+/** Pages of large turns: as many as fit into one response, the rest on the next page. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Harness, type RawClient } from "./harness.js";
 
@@ -28,7 +28,7 @@ interface Page {
 
 const numbers = (turns: Page["turns"]) => turns.map(({ content }) => Number.parseInt(content, 10));
 
-/** All pages one after the other, none larger than a reader can be asked to take in. */
+/** Reads all pages and checks that none is too large. */
 async function pages(method: string, params: object, cursorName: string): Promise<number[]> {
   const seen: number[] = [];
   for (let cursor: string | undefined, more = true; more; ) {
@@ -48,13 +48,13 @@ async function pages(method: string, params: object, cursorName: string): Promis
 
 const ALL = Array.from({ length: TURNS }, (_, n) => n);
 
-it("mail/turns/list and mail/replay lead through all of them, in either direction", async () => {
+it("mail/turns/list and mail/replay page through all large turns, in both directions", async () => {
   expect(await pages("mail/turns/list", {}, "cursor")).toEqual(ALL);
   expect(await pages("mail/turns/list", { order: "desc" }, "cursor")).toEqual(ALL.toReversed());
   expect(await pages("mail/replay", {}, "fromTurnId")).toEqual(ALL);
 });
 
-it("mail/get shows the most recent ones, and mail/join says from where to go on", async () => {
+it("mail/get shows the most recent large turns, and mail/join returns a cursor to continue from", async () => {
   const { recentTurns } = await ann.call("mail/get", { conversationId, include: { recentTurns: 500 } });
   const recent = numbers(recentTurns as Page["turns"]);
   expect(recent).toEqual(ALL.toReversed().slice(0, recent.length));
@@ -66,7 +66,7 @@ it("mail/get shows the most recent ones, and mail/join says from where to go on"
   expect(numbers(next.turns as Page["turns"])).toEqual([told.length]);
 });
 
-it("map/replay leads through all of their events", async () => {
+it("map/replay pages through the events of large turns", async () => {
   const seen: number[] = [];
   for (let after: string | undefined, more = true; more; ) {
     const page = await ann.call("map/replay", {

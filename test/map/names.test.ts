@@ -1,4 +1,4 @@
-/** Whose a name is, and whose child an agent. */
+/** Ownership of agent ids, and parents of agents. */
 import { afterEach, describe, expect, it } from "vitest";
 import { devAuthenticator } from "../../src/auth/index.js";
 import { openStore } from "../../src/store/index.js";
@@ -12,12 +12,12 @@ const login = (token: string, more: object = {}): Promise<RawClient> =>
   map.raw({ connect: { auth: { method: "bearer", token }, ...more } });
 
 describe("a parent", () => {
-  it("that is somebody else's has no children by it, though they named it before it was there", async () => {
+  it("of another principal gets no children, even if they named it before it registered", async () => {
     map = await Harness.start({ authenticator, dev: false });
     const eve = await login("user:eve");
     await eve.call("map/agents/register", { agentId: "spy", parent: "planner" });
     const ann = await login("user:ann");
-    // Her own may come first as well.
+    // The same principal's child may register first.
     await ann.call("map/agents/register", { agentId: "helper", parent: "planner" });
     const alsoAnn = await login("user:ann");
     await alsoAnn.call("map/agents/register", { agentId: "planner" });
@@ -42,7 +42,7 @@ describe("a parent", () => {
 });
 
 describe("the name of an agent of the swarm", () => {
-  it("is its member's, though somebody had it before the swarm did", async () => {
+  it("belongs to its member token, even if another principal had it before", async () => {
     const store = await openStore({ path: ":memory:" });
     map = await Harness.start({ authenticator, store });
     const before = await login("user:eve");
@@ -51,7 +51,7 @@ describe("the name of an agent of the swarm", () => {
     await map.stop({ keepStore: true });
 
     map = await Harness.start({ authenticator, store, isReserved: (name) => name === "coder" });
-    // Nor does she come back under it.
+    // She cannot return under it either.
     const eve = await login("user:eve", { resumeToken });
     expect(await eve.call("map/agents/list")).toMatchObject({ agents: [] });
     const coder = await login("member:coder");

@@ -1,11 +1,11 @@
-/** Agents in other processes: a server that dies under them, and tasks that must not notice each other. */
+/** Remote agents: a server that is killed while it serves them, and isolation between tasks. */
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
+import { systemIds } from "../../src/base/node.js";
 import { MailClient } from "../../src/client/index.js";
-import { systemIds } from "../../src/library/clock.js";
 import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
 import { folder, type Started, serve } from "../cli/cli.js";
 import { requestFrom } from "../kit/foreign-mail.js";
@@ -27,7 +27,7 @@ async function clerkOf(server: Started): Promise<RawClient> {
 }
 
 describe("a server that is killed while mail is lent", () => {
-  it("[MAP-OURS-24] lends it again when it is back, takes one answer, and keeps those that it had taken", async () => {
+  it("[MAP-OURS-24] lends it again after a restart, accepts one answer, and keeps accepted answers", async () => {
     await using here = await folder();
     const cwd = here.path;
     await writeFile(join(cwd, "swarms.json"), ASKING_SWARM);
@@ -74,19 +74,19 @@ describe("a server that is killed while mail is lent", () => {
       const said = (await turns()).filter(({ participant }) => participant === "clerk");
       expect(said.map(({ content }) => content.text)).toEqual([words]);
     }
-    // Nothing else was ever lent to the clerk that came back.
+    // Nothing else was lent to the clerk after it returned.
     expect(inHand(clerk).map(({ id }) => id)).toEqual([again.id]);
     for (const { socket } of [before, clerk, ann]) socket.terminate();
   }, 60_000);
 });
 
 describe("tasks of different owners that one remote agent serves", () => {
-  it("[MAP-OURS-28] do not notice each other, even under the same task id", async () => {
-    const house = await BridgeHarness.start();
+  it("[MAP-OURS-28] are isolated from each other, even with the same task id", async () => {
+    const bridge = await BridgeHarness.start();
     try {
-      const coder = await house.coder();
+      const coder = await bridge.coder();
       const [ann, bob] = await Promise.all(
-        ["ann", "bob"].map((name) => house.mailroom.user(name).post(`for ${name}`, { taskId: "same" })),
+        ["ann", "bob"].map((name) => bridge.mailroom.user(name).post(`for ${name}`, { taskId: "same" })),
       );
       const [toAnn, toBob] = [await delivery(coder, "for ann"), await delivery(coder, "for bob")];
       expect(toAnn.meta.mail.conversationId).toBe(`conv-${ann?.key}`);
@@ -94,7 +94,7 @@ describe("tasks of different owners that one remote agent serves", () => {
       const reply = (payload: string, meta: object) =>
         coder.call("map/send", { to: { agent: "boss" }, payload, meta });
       await reply("b", { mail: toBob.meta.mail });
-      // The conversation is over for it: there is nothing in hand there, and nothing else is taken in its place.
+      // The agent holds no message of that conversation, and no other message is used instead.
       const after = await coder.request("map/send", {
         to: { agent: "boss" },
         payload: "b again",
@@ -113,24 +113,24 @@ describe("tasks of different owners that one remote agent serves", () => {
         expect(words.join()).toContain(wanted);
         expect(words.join()).not.toContain(unwanted);
       }
-      // What it serves it does not see: tasks are their owners' conversations.
+      // An agent does not see the conversations of tasks it works on; they belong to their owners.
       for (const { conversationId } of [toAnn.meta.mail, toBob.meta.mail]) {
         expect((await coder.request("mail/turns/list", { conversationId })).error?.code).toBe(10000);
       }
     } finally {
-      await house.stop();
+      await bridge.stop();
     }
-    expect(house.problems).toEqual([]);
+    expect(bridge.problems).toEqual([]);
   });
 
-  it("[MAP-OURS-28] are kept apart when their senders chose the same message id", async () => {
-    const house = await BridgeHarness.start();
+  it("[MAP-OURS-28] are kept apart when their senders choose the same message id", async () => {
+    const bridge = await BridgeHarness.start();
     try {
-      const { runtime } = house.mailroom;
+      const { runtime } = bridge.mailroom;
       const id = systemIds.uuid();
       const from = (swarm: string) => requestFrom(swarm, runtime, { id, to: "coder" });
       const [north, south] = [await from("north"), await from("south")];
-      const coder = await house.coder();
+      const coder = await bridge.coder();
       const [one, two] = [await delivery(coder, "from north"), await delivery(coder, "from south")];
       expect([one.id, two.id]).toEqual([id, id]);
       const calls = [{ name: "send_request", args: { target: "boss", subject: "s", body: "look south" } }];
@@ -142,7 +142,7 @@ describe("tasks of different owners that one remote agent serves", () => {
       });
       const { conversationId } = two.meta.mail;
       await coder.call("mailroom/answer", { ...named, conversationId, calls });
-      // Said again, as by somebody who has not seen the reply, it does not reach the other task either.
+      // Repeated, as by a client that missed the response, it must not reach the other task.
       expect(
         (await coder.request("mailroom/answer", { ...named, conversationId, calls })).error,
       ).toMatchObject({
@@ -150,21 +150,21 @@ describe("tasks of different owners that one remote agent serves", () => {
         data: { details: { reason: "stale_attempt" } },
       });
       const wordsOf = async (key: string) =>
-        JSON.stringify((await house.mailroom.store.read(key)).map(({ data }) => data));
+        JSON.stringify((await bridge.mailroom.store.read(key)).map(({ data }) => data));
       expect(await wordsOf(south.key)).toContain("look south");
       expect(await wordsOf(north.key)).not.toContain("look south");
-      // The other one is still in hand, and goes back with the connection.
+      // The other message is still lent, and returns with the connection.
       coder.socket.terminate();
-      const next = await house.coder();
+      const next = await bridge.coder();
       expect((await delivery(next, "from north")).meta._meta.attempt).toBeGreaterThan(one.meta._meta.attempt);
     } finally {
-      await house.stop();
+      await bridge.stop();
     }
-    expect(house.problems).toEqual([]);
+    expect(bridge.problems).toEqual([]);
   });
 });
 
-describe("whoever shows no credential in development", () => {
+describe("a client without a credential in development mode", () => {
   it("[MAP-OURS-29] is the same caller in MAP as over HTTP", async () => {
     await using here = await folder();
     await using server = await serve(["--dev"], { cwd: here.path });

@@ -1,4 +1,4 @@
-/** An agent's process is killed in the middle of its work, and started again (decisions B18, F5). */
+/** A remote agent's process is killed while it works, and restarted (decision B18, decision F5). */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -9,15 +9,15 @@ const PROGRAM = join(import.meta.dirname, "coder-process.mjs");
 const TASKS = 40;
 const KILLS = 4;
 
-it("[MAP-OURS-24] a remote agent that is killed and started again loses no task and answers none twice", async () => {
-  const house = await BridgeHarness.start();
-  const url = `${house.url.replace("http", "ws")}/map`;
-  const ann = house.mailroom.user("ann");
+it("[MAP-OURS-24] a remote agent that is killed and restarted loses no task and answers none twice", async () => {
+  const bridge = await BridgeHarness.start();
+  const url = `${bridge.url.replace("http", "ws")}/map`;
+  const ann = bridge.mailroom.user("ann");
   const posted = await Promise.all(
     Array.from({ length: TASKS }, (_, index) => ann.post(`job ${index}`, { taskId: `task-${index}` })),
   );
   for (let kill = 1; kill <= KILLS; kill++) {
-    // It answers a few, and dies with others in its hands.
+    // It answers a few messages and is killed while it holds others.
     const child = start(url, 5);
     await lines(child, 8);
     child.kill("SIGKILL");
@@ -38,20 +38,20 @@ it("[MAP-OURS-24] a remote agent that is killed and started again loses no task 
   }
   last.kill("SIGKILL");
   await once(last, "close");
-  await house.stop();
-  expect(house.problems).toEqual([]);
+  await bridge.stop();
+  expect(bridge.problems).toEqual([]);
 }, 60_000);
 
 function start(url: string, answers: number): ChildProcess {
   return spawn(process.execPath, [PROGRAM, url, `${answers}`], { stdio: ["ignore", "pipe", "inherit"] });
 }
 
-/** Waits until the child has been given so many messages. */
+/** Waits until the child has received this many messages. */
 async function lines(child: ChildProcess, wanted: number): Promise<void> {
   let seen = 0;
   for await (const chunk of child.stdout ?? []) {
     seen += String(chunk).split("\n").length - 1;
     if (seen >= wanted) return;
   }
-  throw new Error(`the child ended after ${seen} messages`);
+  throw new Error(`the child exited after ${seen} messages`);
 }

@@ -1,10 +1,12 @@
-/** Sessions that are lost and taken up again: what waits for them, what ends with them, and which token is good. */
+/**
+ * Disconnected and resumed sessions: what is kept for them, what ends with them, and which token is valid.
+ */
 import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
 import { devAuthenticator } from "../../src/auth/index.js";
-import { VirtualClock } from "../kit/virtual-clock.js";
+import { VirtualClock } from "../../src/testing/virtual-clock.js";
+import { DirectTransport } from "./direct-transport.js";
 import { Harness, type ServerOptions, until } from "./harness.js";
-import { OwnCarrier } from "./own-carrier.js";
 
 let map: Harness;
 afterEach(() => map.stop());
@@ -13,34 +15,34 @@ async function start(options: ServerOptions = {}): Promise<void> {
   map = await Harness.start(options);
 }
 
-describe("agents with a time of grace", () => {
-  it("have all of it after each loss, and are gone when it is over", async () => {
+describe("agents with a grace period", () => {
+  it("get the full period after each disconnection, and are removed when it ends", async () => {
     const clock = new VirtualClock();
     await start({ clock });
     const policy = { disconnectPolicy: { agentBehavior: "grace-period", gracePeriodMs: 60_000 } };
     const connect = { participantType: "agent", ...policy };
-    const first = new OwnCarrier(map.map);
+    const first = new DirectTransport(map.map);
     const { result } = await first.ask("map/connect", connect);
     await first.ask("map/agents/register", { agentId: "a" });
     first.lost();
     clock.advance(10_000);
-    const second = new OwnCarrier(map.map);
+    const second = new DirectTransport(map.map);
     const again = await second.ask("map/connect", { ...connect, resumeToken: result?.resumeToken });
     expect(again.result?.reconnected).toBe(true);
     clock.advance(55_000);
-    expect(map.map.agents.find("", "a")).toBeDefined();
+    expect(map.map.context.agents.find("", "a")).toBeDefined();
     second.lost();
     clock.advance(10_000);
-    expect(map.map.agents.find("", "a")).toBeDefined();
+    expect(map.map.context.agents.find("", "a")).toBeDefined();
     clock.advance(50_000);
-    expect(map.map.agents.find("", "a")).toBeUndefined();
+    expect(map.map.context.agents.find("", "a")).toBeUndefined();
   });
 });
 
 describe("an agent", () => {
-  it("that is being registered when its connection is lost leaves nobody behind", async () => {
+  it("that is registering when its connection is lost is not left behind", async () => {
     await start({ authenticator: devAuthenticator() });
-    const lost = new OwnCarrier(map.map, "user:ann");
+    const lost = new DirectTransport(map.map, "user:ann");
     await lost.ask("map/connect", { disconnectPolicy: { agentBehavior: "unregister" } });
     const { store } = map;
     const commit = store.commit.bind(store);
@@ -56,21 +58,21 @@ describe("an agent", () => {
   });
 });
 
-describe("a session that is taken up while its old connection is lost", () => {
-  it("keeps its new token, and the old one stays worthless", async () => {
+describe("a session that is resumed while its old connection is lost", () => {
+  it("keeps its new token, and the old one stays invalid", async () => {
     await start();
-    const first = new OwnCarrier(map.map);
+    const first = new DirectTransport(map.map);
     const { result } = await first.ask("map/connect", { participantType: "client" });
     const { store } = map;
     const commit = store.commit.bind(store);
     store.commit = (batch) => {
       const done = commit(batch);
-      // Between the use of the token and its answer.
+      // Between the use of the token and the response.
       first.lost();
       return done;
     };
     const connect = (resumeToken: unknown) =>
-      new OwnCarrier(map.map).ask("map/connect", { participantType: "client", resumeToken });
+      new DirectTransport(map.map).ask("map/connect", { participantType: "client", resumeToken });
     const second = await connect(result?.resumeToken);
     store.commit = commit;
     expect(second.result).toMatchObject({ reconnected: true, sessionId: result?.sessionId });
@@ -79,22 +81,23 @@ describe("a session that is taken up while its old connection is lost", () => {
     expect(third.result).toMatchObject({ reconnected: true, sessionId: result?.sessionId });
   });
 
-  it("ends the subscriptions of the old connection, which may not know yet that it is dead", async () => {
+  it("moves the subscriptions of the old connection, even if that is still open", async () => {
     await start();
     const first = await map.raw();
     const { resumeToken } = await first.call("map/connect", { protocolVersion: 1 });
-    await first.call("map/subscribe", {});
+    const { subscriptionId } = await first.call("map/subscribe", {});
+    const before = first.events().length;
     const second = await map.raw({ connect: { resumeToken } });
-    const { subscriptionId } = await second.call("map/subscribe", {});
     await second.call("map/agents/register", { agentId: "a" });
     await until(() => second.events().some(({ event }) => event.type === "agent_registered"));
     const told = second.frames.filter(({ method }) => method === "map/event");
     expect(told.every(({ params }) => params?.subscriptionId === subscriptionId)).toBe(true);
+    expect(first.events()).toHaveLength(before);
   });
 });
 
 describe("scopes", () => {
-  it("end with the session that made them", async () => {
+  it("end with the session that created them", async () => {
     await start({ limits: { maxScopes: 2, resumeWindow: 1 } });
     const eve = await map.raw();
     for (const scopeId of ["one", "two"]) await eve.call("map/scopes/create", { scopeId });
@@ -107,7 +110,7 @@ describe("scopes", () => {
     await ann.call("map/scopes/create", { scopeId: "one" });
   });
 
-  it("are counted for each principal, over all its connections, and are not large", async () => {
+  it("are limited per principal over all its connections, and in size", async () => {
     await start({ authenticator: devAuthenticator(), limits: { maxScopesEach: 1 } });
     const login = (token: string) => map.raw({ connect: { auth: { method: "bearer", token } } });
     const [eve, alsoEve, ann] = [await login("user:eve"), await login("user:eve"), await login("user:ann")];
@@ -116,5 +119,47 @@ describe("scopes", () => {
     await eve.call("map/scopes/create", {});
     expect((await alsoEve.request("map/scopes/create", {})).error?.code).toBe(4002);
     await ann.call("map/scopes/create", {});
+  });
+});
+
+describe("subscriptions", () => {
+  it("continue on the resumed session with the events in between, without repeating any", async () => {
+    await start({ authenticator: devAuthenticator() });
+    const bearer = { protocolVersion: 1, auth: { method: "bearer", token: "user:ann" } };
+    const first = await map.raw({ connect: false });
+    const { resumeToken } = await first.call("map/connect", bearer);
+    const ann = await map.raw({ connect: bearer });
+    const { conversation } = await ann.call("mail/create");
+    const { id: conversationId } = conversation as { id: string };
+    const say = (words: string) =>
+      ann.call("mail/turn", { conversationId, contentType: "text", content: { text: words } });
+    await first.call("mail/join", { conversationId }).catch(() => {});
+    const { subscriptionId } = await first.call("map/subscribe", {
+      filter: { eventTypes: ["mail.turn.added"] },
+    });
+    await first.call("map/subscribe", { options: { turnReceived: true } });
+    await say("one");
+    await first.find(({ method }) => method === "mail/turn.received");
+    await first.find(({ method }) => method === "map/event");
+    const closed = once(first.socket, "close");
+    first.socket.close();
+    await closed;
+    await until(() => [...map.map.context.sessions.all()].some(({ connection }) => connection === undefined));
+    await say("two");
+    await say("three");
+    const second = await map.raw({ connect: false });
+    const again = await second.call("map/connect", { ...bearer, resumeToken });
+    expect(again).toMatchObject({ reconnected: true, subscriptions: [subscriptionId, expect.any(String)] });
+    await say("four");
+    const wordsOf = (name: string): unknown[] =>
+      second.frames
+        .filter(({ method }) => method === name)
+        .map(({ params }) => JSON.stringify(params).match(/"text":"(\w+)"/)?.[1]);
+    await second.find(() => wordsOf("map/event").length >= 3 && wordsOf("mail/turn.received").length >= 3);
+    expect(wordsOf("map/event")).toEqual(["two", "three", "four"]);
+    expect(wordsOf("mail/turn.received")).toEqual(["two", "three", "four"]);
+    expect(second.events().map(({ sequenceNumber }) => sequenceNumber)).toEqual([2, 3, 4]);
+    const received = second.frames.find(({ method }) => method === "mail/turn.received");
+    expect(received?.params).toMatchObject({ conversationId, turn: { content: { text: "two" } } });
   });
 });

@@ -1,4 +1,4 @@
-/** Summaries by a model: the real server, configured by its file, and a model server that speaks OpenAI's protocol. */
+/** Summaries by a model, with a configured server and a fake model server that speaks OpenAI's protocol. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -50,11 +50,11 @@ async function connect(token: string): Promise<ConversationClient> {
   return client;
 }
 
-/** Everything that the model was ever told. */
+/** All text that the model received. */
 const told = (): string => JSON.stringify(model.requests.map(({ body }) => body));
 
-describe("a model that is configured", { timeout: 60_000 }, () => {
-  it("[MAP-METH-12] [MAP-OURS-26] writes summaries, once for all who ask, until something is said that all may see", async () => {
+describe("a configured summary model", { timeout: 60_000 }, () => {
+  it("[MAP-METH-12] [MAP-OURS-26] writes one summary for all callers until a public turn is added", async () => {
     await start(`summary_model = "${MODEL}"`);
     const ann = await connect("user:ann");
     const bob = await connect("user:bob");
@@ -90,7 +90,7 @@ describe("a model that is configured", { timeout: 60_000 }, () => {
     expect((await ann.summary(id, { regenerate: true })).summary).toBe("Lunch was discussed (3).");
     expect(told()).not.toContain("walrus");
 
-    // What is kept is kept in the journal: a new server asks nobody.
+    // Summaries are stored in the journal: a restarted server does not ask the model.
     for (const client of clients.splice(0)) client.close();
     await server[Symbol.asyncDispose]();
     server = await serve(["--dev"], { cwd: here.path, env: model.env });
@@ -101,7 +101,7 @@ describe("a model that is configured", { timeout: 60_000 }, () => {
     expect(model.requests).toHaveLength(3);
   });
 
-  it("[MAP-OURS-26] that fails or talks nonsense is stood in for, said so, and asked again the next time", async () => {
+  it("[MAP-OURS-26] that fails or returns nonsense is replaced by a marked fallback, and asked again the next time", async () => {
     await start(`summary_model = "${MODEL}"`);
     const ann = await connect("user:ann");
     const { id } = await ann.create({ subject: "Lunch" });
@@ -125,12 +125,12 @@ describe("a model that is configured", { timeout: 60_000 }, () => {
     for (const client of clients.splice(0)) client.close();
     server.child.kill("SIGTERM");
     const { stderr } = await server.ended;
-    expect(stderr.split("\n").filter((line) => line.includes("wrote no summary"))).toHaveLength(3);
+    expect(stderr.split("\n").filter((line) => line.includes("returned no summary"))).toHaveLength(3);
     expect(stderr).not.toContain("soup");
     expect(stderr).not.toContain("sk-openai-secret");
   });
 
-  it("[MAP-OURS-26] that keeps failing is stood in for once in the journal, and never in the place of what it wrote", async () => {
+  it("[MAP-OURS-26] that keeps failing gets one fallback in the journal, which never replaces its own summary", async () => {
     await start(`summary_model = "${MODEL}"`);
     const ann = await connect("user:ann");
     const { id } = await ann.create({ subject: "Lunch" });
@@ -153,7 +153,7 @@ describe("a model that is configured", { timeout: 60_000 }, () => {
     expect(told).toEqual([expect.stringContaining("We agreed on soup."), summary]);
   });
 
-  it("[MAP-METH-05] [MAP-OURS-26] is not waited for by those who join, who get its summary if there is one", async () => {
+  it("[MAP-METH-05] [MAP-OURS-26] does not delay joins, which return its summary if there is one", async () => {
     await start(`summary_model = "${MODEL}"\nsummary_timeout = "10m"`);
     const ann = await connect("user:ann");
     const { id } = await ann.create({ subject: "Lunch" });
@@ -175,7 +175,7 @@ describe("a model that is configured", { timeout: 60_000 }, () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  it("[MAP-OURS-26] that never answers holds up nobody, and is not waited for longer than it may take", async () => {
+  it("[MAP-OURS-26] that never answers delays no other request, and is abandoned after its time limit", async () => {
     await start(`summary_model = "${MODEL}"\nsummary_timeout = "4s"`);
     model.model = () => ({ silent: true });
     const ann = await connect("user:ann");
@@ -189,7 +189,7 @@ describe("a model that is configured", { timeout: 60_000 }, () => {
       return result._meta?.fallback;
     });
     await until(() => model.requests.length >= 8);
-    // Those beyond the eighth were answered at once; the others wait, and the connection serves on.
+    // Requests beyond the eighth were answered immediately; the others wait, and the connection still works.
     await until(() => answered >= 4);
     expect((await ann.say(id, "And bread.")).participant).toBe("user:ann");
     const fallbacks = await Promise.all(pending);
@@ -197,7 +197,7 @@ describe("a model that is configured", { timeout: 60_000 }, () => {
     expect(fallbacks.filter((why) => why === "model_failed")).toHaveLength(8);
   });
 
-  it("[MAP-OURS-26] does not hold up the end of the server", async () => {
+  it("[MAP-OURS-26] does not delay the server's shutdown", async () => {
     await start(`summary_model = "${MODEL}"\nsummary_timeout = "10m"`);
     model.model = () => ({ silent: true });
     const ann = await connect("user:ann");
@@ -210,7 +210,7 @@ describe("a model that is configured", { timeout: 60_000 }, () => {
     expect({ code, stderr: stderr.includes("failed") }).toEqual({ code: 0, stderr: false });
   });
 
-  it("[MAP-OURS-26] summarises tasks for their owners, and nothing is kept that a new message has overtaken", async () => {
+  it("[MAP-OURS-26] summarizes tasks for their owners, and no outdated summary is kept", async () => {
     await start(`summary_model = "${MODEL}"`);
     const mail = new MailClient(server.url, { token: "user:ann" });
     await mail.postMessage("hello");
@@ -227,11 +227,11 @@ describe("a model that is configured", { timeout: 60_000 }, () => {
     expect(model.requests.at(-1)?.newest).toContain("again");
   });
 
-  it("that does not exist keeps the server from starting, with a reason", async () => {
+  it("that does not exist stops the start with a reason", async () => {
     await writeFile(join(here.path, "mail.toml"), '[map]\nsummary_model = "gpt"\n');
     const { code, stderr } = await run(["server", "--dev", "--port", "0"], { cwd: here.path });
     expect(code).not.toBe(0);
-    expect(stderr).toContain("map.summary_model: 'gpt' does not say whose model it is");
+    expect(stderr).toContain("map.summary_model: 'gpt' names no provider");
     await start("");
   });
 });

@@ -1,8 +1,8 @@
-/** Every MAIL task is a conversation (decisions F4): for random tasks, whatever becomes of them, and by every door. */
+/** Every MAIL task is a conversation (decision F4): for random tasks, in every state, through every interface. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { systemIds } from "../../src/base/node.js";
 import { defineAction, defineAgent, defineSwarm } from "../../src/index.js";
-import { systemIds } from "../../src/library/clock.js";
 import { buildRequest } from "../../src/mail/build.js";
 import { BridgeHarness } from "./bridge-harness.js";
 import { type RawClient, until } from "./harness.js";
@@ -21,7 +21,7 @@ const askOwner = defineAction({
   run: () => "never run: it is a breakpoint",
 });
 
-/** What the boss does about a message is the message's first word. */
+/** The first word of a message decides what the boss does. */
 const WORDS = ["done", "look", "help", "shout", "break", "wait", "fail"] as const;
 type Word = (typeof WORDS)[number];
 
@@ -89,7 +89,7 @@ const plan: fc.Arbitrary<Plan> = fc.record({
   end: fc.constantFrom("nothing", "cancel", "answer"),
 });
 
-/** Tried in any case, so that no kind is ever left out. */
+/** Always included, so that no kind is missed. */
 const EACH_KIND: readonly Plan[] = [
   { owner: ann, words: ["wait"], end: "nothing" },
   { owner: ann, words: ["break"], end: "nothing" },
@@ -103,7 +103,7 @@ const EACH_KIND: readonly Plan[] = [
   { owner: north, words: ["break"], end: "nothing" },
 ];
 
-/** Whoever may look, under a name that looks like an owner's or not. */
+/** Readers, some with names that look like an owner's. */
 const VIEWERS = [
   "user:ann",
   "user:bob",
@@ -122,29 +122,29 @@ interface TurnView {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-let house: BridgeHarness;
+let bridge: BridgeHarness;
 const viewers = new Map<string, RawClient>();
 
 beforeAll(async () => {
-  house = await BridgeHarness.start({ swarm: studio() });
+  bridge = await BridgeHarness.start({ swarm: studio() });
   for (const token of VIEWERS) {
-    const client = await house.client(token);
+    const client = await bridge.client(token);
     await client.call("map/subscribe", { filter: { eventTypes: ["mail.*"] } });
     viewers.set(token, client);
   }
 });
 
 afterAll(async () => {
-  await house.stop();
-  expect(house.problems).toEqual([]);
+  await bridge.stop();
+  expect(bridge.problems).toEqual([]);
 });
 
 let next = 0;
 
-/** Has the task done, and returns its key when nothing happens in it any more. */
+/** Runs the task until it is idle and returns its key. */
 async function perform({ owner, words, end }: Plan): Promise<string> {
   const taskId = `00000000-0000-4000-8000-${String(next++).padStart(12, "0")}`;
-  const { runtime } = house.mailroom;
+  const { runtime } = bridge.mailroom;
   let key = "";
   for (const [index, word] of words.entries()) {
     const body = `${word} ${index}`;
@@ -153,7 +153,7 @@ async function perform({ owner, words, end }: Plan): Promise<string> {
       : runtime.post(owner, { taskId, body }));
     key = posted.key;
     await atRest(key);
-    // A task that waits for a person takes no other messages.
+    // A task that is paused for its owner accepts no other messages.
     if ((await statusOf(key)) === "paused") break;
   }
   const status = await statusOf(key);
@@ -166,7 +166,7 @@ async function perform({ owner, words, end }: Plan): Promise<string> {
   return key;
 }
 
-/** As federation hands it over, when everything about it is decided. */
+/** As federation delivers it. */
 function receive(taskId: string, body: string) {
   const owner = "user:zoe@north";
   const message = buildRequest({
@@ -178,7 +178,7 @@ function receive(taskId: string, body: string) {
     subject: "from afar",
     body,
   });
-  return house.mailroom.runtime.receive({
+  return bridge.mailroom.runtime.receive({
     instance: { role: "swarm", id: "north" },
     taskId,
     owner,
@@ -191,13 +191,13 @@ function receive(taskId: string, body: string) {
 }
 
 async function statusOf(key: string): Promise<string | undefined> {
-  return (await house.mailroom.store.tasks.byKey(key))?.status;
+  return (await bridge.mailroom.store.tasks.byKey(key))?.status;
 }
 
-/** Nobody has mail that would make it act, except the coder, who never comes. */
+/** Idle: only the coder, which never connects, has mail. */
 async function atRest(key: string): Promise<void> {
   for (;;) {
-    const quiet = await house.mailroom.runtime.read(
+    const quiet = await bridge.mailroom.runtime.read(
       key,
       ({ status, agents }) =>
         status !== "running" ||
@@ -225,13 +225,13 @@ interface Entry {
 }
 
 async function journal(key: string): Promise<Entry[]> {
-  return (await house.mailroom.store.read(key)).flatMap(({ data }) => JSON.parse(data) as Entry[]);
+  return (await bridge.mailroom.store.read(key)).flatMap(({ data }) => JSON.parse(data) as Entry[]);
 }
 
-/** What a reader of the journal would say that was said and done: who, and what; and whether it is internal. */
+/** The expected turns, read directly from the journal: author, content, and whether internal. */
 function saidAndDone(entries: readonly Entry[]): unknown[] {
   return entries.flatMap(({ t, message, name, content, breakpoint, to }): unknown[] => {
-    // Other swarms hear of the end in the words of the ending itself.
+    // The notice to other swarms repeats the ending.
     if (t === "sent" && to?.length === 0 && message?.message.subject.startsWith("::task_")) return [];
     if (message !== undefined && ["sent", "paused", "completed", "failed", "cancelled"].includes(t)) {
       const { sender, body, subject } = message.message;
@@ -280,7 +280,7 @@ const liveTurns = (client: RawClient, conversationId: string): TurnView[] =>
     .filter(({ event }) => event.type === "mail.turn.added" && event.data.conversationId === conversationId)
     .map(({ event }) => event.data.turn as TurnView);
 
-/** By every door it is the same conversation, and it is what the journal says. */
+/** Every method shows the same conversation, which matches the journal. */
 async function expectSeen(client: RawClient, key: string, owner: Owner): Promise<void> {
   const conversationId = `conv-${key}`;
   const entries = await journal(key);
@@ -334,7 +334,7 @@ const DOORS: readonly [string, Readonly<Record<string, unknown>>][] = [
   ["mail/close", {}],
 ];
 
-/** By no door it is there, nor anything of it. */
+/** No method shows anything of it. */
 async function expectUnseen(client: RawClient, key: string, token: string): Promise<void> {
   const conversationId = `conv-${key}`;
   for (const [method, params] of DOORS) {
@@ -342,7 +342,7 @@ async function expectUnseen(client: RawClient, key: string, token: string): Prom
     expect({ method, code: error?.code }).toEqual({ method, code: 10000 });
   }
   const child = await client.request("mail/create", { parentConversationId: conversationId });
-  // A member creates no conversations at all, whatever they begin at.
+  // A member token cannot create conversations, with or without a parent.
   expect(child.error?.code).toBe(token.startsWith("member:") ? 10003 : 10000);
   const { conversations } = await client.call("mail/list", { limit: 500 });
   const { events } = await client.call("map/replay", { filter: { mail: { conversationId } }, limit: 1000 });
@@ -351,7 +351,7 @@ async function expectUnseen(client: RawClient, key: string, token: string): Prom
 }
 
 describe("the conversation of a task", () => {
-  it("[MAP-OURS-20] [MAP-OURS-21] is what its journal says, for its owner and admins, and for nobody else by any door", async () => {
+  it("[MAP-OURS-20] [MAP-OURS-21] matches its journal for its owner and admins, and no other caller sees it through any method", async () => {
     const seen = new Set<string>();
     await fc.assert(
       fc.asyncProperty(plan, async (task) => {
@@ -366,7 +366,7 @@ describe("the conversation of a task", () => {
       }),
       { numRuns: 40, examples: EACH_KIND.map((kind): [Plan] => [kind]) },
     );
-    // The tasks were not all of one kind.
+    // The generated tasks covered several kinds.
     for (const status of ["running", "paused", "completed", "failed", "cancelled"]) {
       expect([...seen]).toContain(status);
     }

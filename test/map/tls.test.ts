@@ -1,4 +1,4 @@
-/** MAP over TLS: the real server with a certificate that its clients check. */
+/** MAP over TLS, with a certificate that clients verify. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { WebSocket } from "ws";
 import { ConversationClient } from "../../src/client/index.js";
 import { folder, run, serve } from "../cli/cli.js";
 
-it("[MAP-OURS-27] is spoken over TLS with a certificate that clients check, by programs and by the command line", async () => {
+it("[MAP-OURS-27] MAP works over TLS with a certificate that programs and the command line verify", async () => {
   await using here = await folder();
   const cwd = here.path;
   const [cert, key] = [join(cwd, "cert.pem"), join(cwd, "key.pem")];
@@ -30,7 +30,7 @@ it("[MAP-OURS-27] is spoken over TLS with a certificate that clients check, by p
   expect(value).toMatchObject({ type: "mail.turn.added", data: { turn: { content: { text: words } } } });
   client.close();
 
-  // Whoever does not know the certificate does not speak to the server.
+  // A client without the certificate does not connect.
   await expect(
     ConversationClient.connect(url, { token, open: (at) => new WebSocket(at) }),
   ).rejects.toMatchObject({ code: "unreachable" });

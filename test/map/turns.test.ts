@@ -1,7 +1,7 @@
-/** Checks 45–57 of map-mail.md, section 9: turns, visibility, history, threads, summaries. */
+/** Turns, visibility, history, threads and summaries. */
 import type { AgentConnection } from "@multi-agent-protocol/sdk";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { codeOf, gather, Harness, text } from "./harness.js";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { codeOf, gather, Harness, OPEN, text, withBothPolicies } from "./harness.js";
 
 let map: Harness;
 let ann: AgentConnection;
@@ -48,7 +48,7 @@ interface Spoken {
 const wordsOf = (turns: readonly Spoken[] = []) =>
   turns.map(({ content }) => (content as { text: string }).text);
 
-/** What somebody is shown of a conversation, door by door. */
+/** What a participant sees of a conversation, by method. */
 async function doors(who: AgentConnection, conversationId: string) {
   const got = await who.getConversation(conversationId, { recentTurns: 100, stats: true });
   const replay = await who.replayConversation({ conversationId, limit: 100 });
@@ -69,8 +69,8 @@ const shown = (...words: string[]) => ({
   total: words.length,
 });
 
-describe("turns, visibility, history", () => {
-  it("[MAP-ERRS-03] 45: a stranger reads nothing", async () => {
+withBothPolicies("turns, visibility, history", () => {
+  it("[MAP-ERRS-03] a participant that is not a member reads nothing", async () => {
     const id = await conversation({ initialTurn: text("secret") });
     expect(await codeOf(eve.getConversation(id))).toBe(10002);
     expect(await codeOf(eve.listTurns({ conversationId: id }))).toBe(10002);
@@ -79,8 +79,8 @@ describe("turns, visibility, history", () => {
     expect(await codeOf(eve.listThreads({ conversationId: id }))).toBe(10002);
   });
 
-  it("[MAP-CONV-09] 46: a private turn is for its author, at every door", async () => {
-    const id = await conversation({ initialParticipants: [{ id: "bob" }] });
+  it("[MAP-CONV-09] a private turn is visible to its author only, in every method", async () => {
+    const id = await conversation({ ...OPEN, initialParticipants: [{ id: "bob" }] });
     const [forAnn, forBob] = [
       gather(await ann.subscribe({ mail: { conversationId: id } })),
       gather(await bob.subscribe({ mail: { conversationId: id } })),
@@ -110,7 +110,7 @@ describe("turns, visibility, history", () => {
     expect(JSON.stringify(await replayed.call("map/replay", { limit: 1000 }))).not.toContain("walrus");
   });
 
-  it("[MAP-CONV-09] 47: turns for some participants, and for some roles", async () => {
+  it("[MAP-CONV-09] turns can be limited to participants and to roles", async () => {
     const id = await conversation({
       initialParticipants: [
         { id: "bob", role: "worker" },
@@ -136,7 +136,7 @@ describe("turns, visibility, history", () => {
     }
   });
 
-  it("[MAP-CONV-08] 48: internal turns are for those who may see them", async () => {
+  it("[MAP-CONV-08] internal turns are visible with canSeeInternal only", async () => {
     const id = await conversation({
       initialParticipants: [{ id: "bob" }, { id: "cyd", permissions: { canSeeInternal: true } }],
     });
@@ -148,7 +148,7 @@ describe("turns, visibility, history", () => {
     expect(await doors(bob, id)).toEqual(shown("thinking"));
   });
 
-  it("[MAP-CONV-07] 49: the window into the past: from the join on, or none at all", async () => {
+  it("[MAP-CONV-07] history access limits turns to those after the join, or to none", async () => {
     const id = await conversation();
     const invite = (guest: string, permissions: Permissions) =>
       ann.inviteToConversation({
@@ -183,7 +183,7 @@ describe("turns, visibility, history", () => {
     ).toBe(10003);
   });
 
-  it("[MAP-CONV-03, MAP-ERRS-09] 50: content types and contents", async () => {
+  it("[MAP-CONV-03, MAP-ERRS-09] content types are checked and contents returned unchanged", async () => {
     const id = await conversation();
     const record = (contentType: string, content?: unknown) =>
       codeOf(ann.recordTurn({ conversationId: id, contentType, content } as never));
@@ -199,7 +199,7 @@ describe("turns, visibility, history", () => {
     expect(turns.at(-1)?.content).toBeNull();
   });
 
-  it("[MAP-ERRS-07, MAP-ERRS-08] 51: threads and replied turns exist here, and for the caller", async () => {
+  it("[MAP-ERRS-07, MAP-ERRS-08] threads and replied turns must exist in the conversation and be visible to the caller", async () => {
     const [id, other] = [await conversation({ initialParticipants: [{ id: "bob" }] }), await conversation()];
     const hidden = await say(ann, id, "hidden", { visibility: { type: "private" } });
     const foreign = await say(ann, other, "foreign");
@@ -214,7 +214,7 @@ describe("turns, visibility, history", () => {
     });
   });
 
-  it("[MAP-METH-09] 52: filters, and pages in both directions", async () => {
+  it("[MAP-METH-09] turns can be filtered and paged in both directions", async () => {
     const id = await conversation({ initialParticipants: [{ id: "bob" }] });
     const root = await say(ann, id, "0");
     const { thread } = await ann.createThread({ conversationId: id, rootTurnId: root });
@@ -276,7 +276,7 @@ describe("turns, visibility, history", () => {
       expect(await codeOf(ann.listTurns({ conversationId: id, limit }))).toBe(-32602);
   });
 
-  it("[MAP-OURS-03] 53: two hundred turns of many agents at once have one order everywhere", async () => {
+  it("[MAP-OURS-03] two hundred concurrent turns have the same order everywhere", async () => {
     const agents: AgentConnection[] = [];
     for (let n = 0; n < 8; n++) agents.push(await map.agent(`agent-${n}`));
     const id = await conversation({ initialParticipants: agents.map((_, n) => ({ id: `agent-${n}` })) });
@@ -304,8 +304,8 @@ describe("turns, visibility, history", () => {
     );
   });
 
-  it("[MAP-METH-05] 54: catching up when joining", async () => {
-    const id = await conversation();
+  it("[MAP-METH-05] a join can return missed turns", async () => {
+    const id = await conversation(OPEN);
     const ids: string[] = [];
     for (let n = 0; n < 6; n++) ids.push(await say(ann, id, `${n}`));
     const join = async (catchUp: Record<string, unknown>) => {
@@ -330,7 +330,7 @@ describe("turns, visibility, history", () => {
     expect(wordsOf(rest.turns)).toEqual(["4", "5"]);
   });
 
-  it("[MAP-METH-13] 55: replay after a turn, with everything missed counted", async () => {
+  it("[MAP-METH-13] replay after a turn counts all missed turns", async () => {
     const id = await conversation({ initialParticipants: [{ id: "bob" }] });
     const root = await say(ann, id, "0");
     const { thread } = await ann.createThread({ conversationId: id, rootTurnId: root });
@@ -354,7 +354,7 @@ describe("turns, visibility, history", () => {
     expect(await codeOf(replay({ threadId: "thread-x" }))).toBe(10007);
   });
 
-  it("[MAP-CONV-05, MAP-METH-10, MAP-METH-11, MAP-ERRS-10] 56: threads: children, roots, depth, counts", async () => {
+  it("[MAP-CONV-05, MAP-METH-10, MAP-METH-11, MAP-ERRS-10] threads have children, roots, a depth limit and counts", async () => {
     const [id, other] = [await conversation({ initialParticipants: [{ id: "bob" }] }), await conversation()];
     const [root, foreign] = [await say(ann, id, "root"), await say(ann, other, "foreign")];
     const { thread } = await ann.createThread({ conversationId: id, rootTurnId: root, subject: "aside" });
@@ -413,7 +413,7 @@ describe("turns, visibility, history", () => {
     expect(await codeOf(bob.createThread({ conversationId: id, rootTurnId: secret }))).toBe(10006);
   });
 
-  it("[MAP-METH-12] 57: summaries are made once, kept while they hold, and made of what everybody may see", async () => {
+  it("[MAP-METH-12] summaries are generated once, kept while current, and contain public turns only", async () => {
     const id = await conversation({ subject: "Budget", initialParticipants: [{ id: "bob" }] });
     const client = await map.client();
     const seen = gather(await client.subscribe({ eventTypes: ["mail.summary.generated"] }));

@@ -1,4 +1,4 @@
-/** The official test server of MCP, over both transports. */
+/** Starts the official MCP test server over both transports. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
@@ -15,7 +15,7 @@ export interface HttpServer {
   stop(): Promise<void>;
 }
 
-/** @param port to start it again where it was */
+/** @param port to restart it on the same port */
 export async function startHttpServer(port?: number): Promise<HttpServer> {
   const free = port ?? (await freePort());
   const child = spawn(process.execPath, [PROGRAM, "streamableHttp"], {

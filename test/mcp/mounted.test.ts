@@ -1,4 +1,4 @@
-/** MCP where users meet it: at `/mcp` of the real server, and as `mailroom mcp`. */
+/** Tests MCP at `/mcp` of the real server and as `mailroom mcp`. */
 import { randomUUID } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -42,7 +42,7 @@ async function textOf(client: Client, name: string, args: Record<string, unknown
 }
 
 describe("/mcp of the server", () => {
-  it("[AGT-MCP-01] takes a user's task, and it is theirs on every door", async () => {
+  it("[AGT-MCP-01] accepts a user's task, which the user also sees through other protocols", async () => {
     await using server = await served(ASKING_SWARM);
     const ann = await connect(server.url, "user:ann");
     expect(await textOf(ann, "post_task", { message: "hello", task_id: "t" })).toBe("You said: hello");
@@ -51,7 +51,7 @@ describe("/mcp of the server", () => {
     await ann.close();
   });
 
-  it("[AGT-MCP-02] lets a member be its agent", async () => {
+  it("[AGT-MCP-02] lets a member serve its agent", async () => {
     await using server = await served(ASKING_SWARM);
     const posted = await new MailClient(server.url, { token: "user:ann" }).postMessage("wait", {
       wait: false,
@@ -69,7 +69,7 @@ describe("/mcp of the server", () => {
     await Promise.all([clerk.close(), ann.close()]);
   });
 
-  it("[AGT-MCP-03] is closed to other swarms, and to members that serve no agent", async () => {
+  it("[AGT-MCP-03] rejects other swarms and members without an agent", async () => {
     await using server = await served(ASKING_SWARM);
     const status = async (token: string) => {
       const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
@@ -81,7 +81,7 @@ describe("/mcp of the server", () => {
     expect(await status("nonsense:x")).toBe(401);
   });
 
-  it("holds callers to UUIDs where that is configured", async () => {
+  it("requires UUIDs when strict_ids is set", async () => {
     await using server = await served(ASKING_SWARM, "[server.settings]\nstrict_ids = true\n");
     const ann = await connect(server.url, "user:ann");
     expect(await textOf(ann, "post_task", { message: "hello", task_id: "t" })).toContain("must be a UUID");
@@ -90,7 +90,7 @@ describe("/mcp of the server", () => {
     await ann.close();
   });
 
-  it("counts with every other request of its caller", async () => {
+  it("counts towards the caller's request limit", async () => {
     await using server = await served(ASKING_SWARM, "[limits]\nrequests_per_minute = 2\n");
     const status = async (token: string) => {
       const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
@@ -102,7 +102,7 @@ describe("/mcp of the server", () => {
     expect(await status("user:bo")).not.toBe(429);
   });
 
-  it("[AGT-MCP-06] lets pages of configured origins use it, and no others", async () => {
+  it("[AGT-MCP-06] accepts browsers only from configured origins", async () => {
     const origin = "https://desk.example.com";
     await using server = await served(ASKING_SWARM, `[server]\ncors_origins = ["${origin}"]\n`);
     const preflight = await fetch(`${server.url}/mcp`, {
@@ -142,13 +142,13 @@ describe("/mcp of the server", () => {
     expect((await call(closed.url, closed.url)).headers.get("access-control-allow-origin")).toBeNull();
   });
 
-  it("is not there where it is switched off", async () => {
+  it("is not served when it is disabled", async () => {
     await using server = await served(ASKING_SWARM, "[mcp]\nenabled = false\n");
     expect((await fetch(`${server.url}/mcp`, { method: "POST" })).status).toBe(404);
   });
 });
 
-/** What a script writes into the command: all at once, the last line without an end. */
+/** The input of a script: written at once, without a final line break. */
 function script(...calls: readonly { readonly name: string; readonly arguments: Record<string, unknown> }[]) {
   const opening = {
     protocolVersion: "2025-06-18",
@@ -165,7 +165,7 @@ function script(...calls: readonly { readonly name: string; readonly arguments: 
 }
 
 describe("mailroom mcp", { timeout: 60_000 }, () => {
-  it("[AGT-MCP-04] is a client of the server that runs on the data directory", async () => {
+  it("[AGT-MCP-04] connects to the server that uses the data directory", async () => {
     await using here = await folder();
     await writeFile(join(here.path, "swarms.json"), ASKING_SWARM);
     await using server = await serve(["--dev"], { cwd: here.path });
@@ -179,7 +179,7 @@ describe("mailroom mcp", { timeout: 60_000 }, () => {
     await elsewhere.close();
   });
 
-  it("[AGT-MCP-05] starts a server in its own process only if there is none, and keeps what it did", async () => {
+  it("[AGT-MCP-05] starts a server in its own process only if none is running, and stores its tasks", async () => {
     await using here = await folder();
     await writeFile(join(here.path, "swarms.json"), ASKING_SWARM);
     const first = await connectStdio(["--as", "user:ann"], here.path);
@@ -194,7 +194,7 @@ describe("mailroom mcp", { timeout: 60_000 }, () => {
     await third.close();
   });
 
-  it("answers all that it was asked before it ends with its input", async () => {
+  it("answers all requests before it ends with its input", async () => {
     await using here = await folder();
     await writeFile(join(here.path, "swarms.json"), ASKING_SWARM);
     const answers = async (message: string) => {
@@ -222,14 +222,14 @@ describe("mailroom mcp", { timeout: 60_000 }, () => {
     expect(bridged.get(2)).toBe("You said: hello again");
   });
 
-  it("ends with its input when what it was asked was taken back", async () => {
+  it("ends with its input when the request was cancelled", async () => {
     await using here = await folder();
     await writeFile(join(here.path, "swarms.json"), ASKING_SWARM);
     const input = [
       script({ name: "read_mail", arguments: { wait_seconds: 50 } }),
       JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } }),
     ].join("\n");
-    // Longer than the test may take, were it waited for.
+    // Longer than the test's time limit.
     const { code, stdout } = await run(["mcp", "--as", "member:clerk"], { cwd: here.path, input });
     expect({
       code,

@@ -1,4 +1,4 @@
-/** The MCP servers of a swarm go with it: when another definition takes its place, or when it never came into force. */
+/** The MCP servers of a definition are closed when it is replaced or never activated. */
 import { execFileSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -27,27 +27,27 @@ const swarm = (version: string, name = "desk") => ({
   ],
 });
 
-/** How many MCP servers this process has started that still run. */
+/** Number of running MCP servers that this process started. */
 function programs(): number {
   const children = execFileSync("ps", ["--ppid", String(process.pid), "-o", "args="], { encoding: "utf8" });
   return children.split("\n").filter((line) => line.includes(PROGRAM)).length;
 }
 
 describe("a definition with MCP servers", { timeout: 120_000 }, () => {
-  it("lets them go when another one takes its place", async () => {
+  it("closes them when another definition replaces it", async () => {
     await using here = await folder();
     const server = await served(JSON.stringify([swarm("1")]), "", here.path);
     expect(programs()).toBe(1);
     for (const version of ["2", "3"]) {
       await writeFile(join(here.path, "swarms.json"), JSON.stringify([swarm(version)]));
-      server.running.mailroom.runtime.redefine((await server.running.loadSwarm()).definition);
+      server.running.mailroom.runtime.redefine(await server.running.loadSwarm());
     }
     await expect.poll(programs, { timeout: 20_000 }).toBe(1);
     await server[Symbol.asyncDispose]();
     expect(programs()).toBe(0);
   });
 
-  it("that is loaded over HTTP and not put in force lets them go", async () => {
+  it("that is loaded over HTTP and not activated closes them", async () => {
     await using server = await served(
       JSON.stringify([
         { ...swarm("1"), mcp_servers: {}, agents: [{ ...swarm("1").agents[0], actions: [] }] },
@@ -68,7 +68,7 @@ describe("a definition with MCP servers", { timeout: 120_000 }, () => {
     expect(programs()).toBe(0);
   });
 
-  it("does not keep a server that has reloaded it from ending", async () => {
+  it("does not prevent a server that reloaded it from exiting", async () => {
     await using here = await folder();
     const file = join(here.path, "swarms.json");
     await writeFile(file, JSON.stringify([swarm("1")]));
@@ -87,7 +87,7 @@ describe("a definition with MCP servers", { timeout: 120_000 }, () => {
   });
 });
 
-it("a definition is closed only when its actions under way have ended", async () => {
+it("a definition is closed only after its running actions have ended", async () => {
   const [begun, finish] = [gate(), gate()];
   const steps: string[] = [];
   const work = defineAction({

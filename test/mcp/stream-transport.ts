@@ -1,4 +1,4 @@
-/** The client's end of a stdio connection, over streams in place of a process. */
+/** The client side of a stdio connection, over streams instead of a process. */
 import type { Readable, Writable } from "node:stream";
 import {
   deserializeMessage,

@@ -1,13 +1,16 @@
-/** Decisions G2 and G3: nothing that was asked or answered over the bridge is lost, and nobody is asked without end. */
+/**
+ * Requests and replies over the bridge are never lost, and the load from a peer is limited (decision G2, decision
+ * G3).
+ */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { deferred } from "../../src/base/index.js";
 import type { Store } from "../../src/engine/ports.js";
-import { withResolvers } from "../../src/engine/runtime/waiters.js";
 import { defineAgent, defineSwarm } from "../../src/index.js";
 import { meshActions } from "../../src/mesh/bridge/actions.js";
 import { tooLong } from "../../src/mesh/message/check.js";
 import { openStore } from "../../src/store/index.js";
 import { type Agent, Mesh, textsAt } from "./harness.js";
-import { Houses, saidIn, shopOf } from "./houses.js";
+import { Houses, shopOf } from "./servers.js";
 
 let mesh: Mesh;
 let alice: Agent;
@@ -32,32 +35,32 @@ afterEach(async () => {
 const problemsOf = ({ problems }: Agent, code: string): string[] =>
   problems.filter((problem) => problem.code === code).map(({ message }) => message);
 
-const selling = shopOf((mail) => mail.complete(`sold: ${saidIn(mail)}`));
+const selling = shopOf((mail) => mail.complete(`sold: ${mail.body}`));
 
-/** Something to wait for, which is there at the latest when the test is over. */
+/** A promise that is resolved at the end of the test at the latest. */
 function gate() {
-  const { promise: opening, resolve: open } = withResolvers<void>();
+  const { promise: opening, resolve: open } = deferred<void>();
   gates.push(open);
   return { opening, open };
 }
 
-/** A shop that sells when it is told to. */
+/** A shop that answers when the test says so. */
 function slowShop() {
   const seen: string[] = [];
   const { opening, open } = gate();
   const swarm = shopOf(async (mail) => {
-    seen.push(saidIn(mail));
+    seen.push(mail.body);
     await opening;
-    mail.complete(`sold: ${saidIn(mail)}`);
+    mail.complete(`sold: ${mail.body}`);
   });
   return { seen, open, swarm };
 }
 
 const tell = (from: Agent, to: string, content: string, extras = {}) =>
-  from.node.send({ swarmId: lab, to, content, extras });
+  from.agent.send({ swarmId: lab, to, content, extras });
 
-describe("what a task answers", () => {
-  it("of an answer that is longer than a message can be, the beginning arrives and says so", async () => {
+describe("the reply of a task", () => {
+  it("a reply that exceeds the size of a message is truncated and says so", async () => {
     await houses.open(
       bob,
       shopOf((mail) => mail.complete("🍎".repeat(70_000))),
@@ -65,11 +68,11 @@ describe("what a task answers", () => {
     await tell(alice, "bob", "all your apples");
     await houses.settle();
     const [answer = ""] = await textsAt(alice);
-    expect(answer).toMatch(/^🍎+\n\[cut here/u);
+    expect(answer).toMatch(/^🍎+\n\[truncated/u);
     expect([tooLong(answer, 65_536), tooLong(answer, 65_535)]).toEqual([false, true]);
   });
 
-  it("an answer with half a character arrives with a mark in its place", async () => {
+  it("a lone surrogate in a reply is replaced", async () => {
     await houses.open(
       bob,
       shopOf((mail) => mail.complete("half \ud83c an apple")),
@@ -79,7 +82,7 @@ describe("what a task answers", () => {
     expect(await textsAt(alice)).toEqual(["half \ufffd an apple"]);
   });
 
-  it("an answer that cannot be written is written when it can", async () => {
+  it("a reply that cannot be stored is stored when the store works again", async () => {
     let failures = 0;
     const commit: Store["commit"] = async (batch) => {
       const isAnswer = batch.rows?.some(({ kind }) => kind === "mesh.sent.put") === true;
@@ -100,10 +103,10 @@ describe("what a task answers", () => {
   });
 });
 
-describe("a store that is in trouble", () => {
-  it("only delays what a peer said", async () => {
+describe("a failing store", () => {
+  it("a failing store only delays messages from peers", async () => {
     const { commit, mesh: reads, tasks } = bob.store;
-    // Each way to look at what came fails once: by its id, and with everything that waits.
+    // Each read fails once: by id, and of all pending messages.
     let [byId, all] = [0, 0];
     const fail = () => Promise.reject(new Error("the disk cannot be read"));
     const message: typeof reads.message = (id) => (++byId === 1 ? fail() : reads.message(id));
@@ -121,14 +124,14 @@ describe("a store that is in trouble", () => {
   });
 });
 
-describe("a mailroom that is full", () => {
-  it("takes up what came meanwhile when there is room again, in its order", async () => {
+describe("a mailroom without capacity", () => {
+  it("messages that arrive without capacity become tasks in order when there is capacity again", async () => {
     const shop = slowShop();
     await houses.open(bob, shop.swarm, { limits: { runningTasks: 1 } });
     await tell(alice, "bob", "one");
     const thread_id = crypto.randomUUID();
     await tell(alice, "bob", "two", { thread_id });
-    // Long enough that it is tried once a minute by now.
+    // Long enough that it is retried once a minute by now.
     await houses.pass(310_000);
     expect(shop.seen).toEqual(["one"]);
     expect(await bob.store.mesh.queuedCount("pending", 9)).toBe(1);
@@ -143,9 +146,9 @@ describe("a mailroom that is full", () => {
     expect((await textsAt(alice)).sort()).toEqual(["sold: one", "sold: three", "sold: two"]);
   });
 
-  it("with one peer's tasks still has room for another's", async () => {
+  it("one peer's postponed tasks do not block another peer's", async () => {
     const carol = await mesh.agent("carol");
-    await carol.node.join(await alice.node.invite(lab));
+    await carol.agent.join(await alice.agent.invite(lab));
     await mesh.settle();
     const shop = slowShop();
     await houses.open(bob, shop.swarm, { limits: { runningTasksPerInstance: 1 } });
@@ -157,7 +160,7 @@ describe("a mailroom that is full", () => {
     expect(shop.seen).toEqual(["one", "three"]);
   });
 
-  it("hears the reply that it waits for, though other mail of the same peer has to wait", async () => {
+  it("a reply that an agent awaits is delivered although other mail of the same peer is postponed", async () => {
     const desk = await houses.open(alice, asking, { limits: { runningTasks: 1 } });
     const { outcome } = await desk.mailroom.runtime.post({ role: "user", id: "ann" }, { body: "pears?" });
     await houses.settle();
@@ -165,14 +168,14 @@ describe("a mailroom that is full", () => {
     const [question] = await bob.store.mesh.inbox({ limit: 1 });
     await houses.settle();
     if (question === undefined) throw new Error("bob was not asked");
-    await bob.node.reply(question, "plenty");
+    await bob.agent.reply(question, "plenty");
     await houses.settle();
     expect((await outcome).message.message.body).toBe("bob@lab says plenty");
     await houses.pass(10_000);
     expect(await alice.store.mesh.queuedCount("pending", 9)).toBe(0);
   });
 
-  it("gets through more than it can look at in one go", async () => {
+  it("a backlog of more than one page is processed completely", async () => {
     for (let count = 0; count < 55; count += 1) await tell(alice, "bob", `order ${count}`);
     await mesh.settle();
     const shop = slowShop();
@@ -185,7 +188,7 @@ describe("a mailroom that is full", () => {
   });
 });
 
-describe("what one peer may do", () => {
+describe("limits for one peer", () => {
   it("further messages of a thread open no task and do not count as one", async () => {
     await houses.open(bob, selling, { tasksPerHour: 1 });
     const thread_id = crypto.randomUUID();
@@ -199,7 +202,7 @@ describe("what one peer may do", () => {
     expect(problemsOf(bob, "mesh_bridge_limit")).toHaveLength(1);
   });
 
-  it("a thread takes only so many messages in an hour, and others are not held up by it", async () => {
+  it("the messages of a thread are limited per hour without delaying other threads", async () => {
     await houses.open(bob, selling, { messagesPerHour: 1 });
     const thread_id = crypto.randomUUID();
     for (const content of ["one", "two", "three"]) await tell(alice, "bob", content, { thread_id });
@@ -207,14 +210,16 @@ describe("what one peer may do", () => {
     await houses.settle();
     const hear = async () => (await textsAt(alice)).map((text) => text.replace("sold: ", "")).sort();
     expect(await hear()).toEqual(["four", "one", "two"]);
-    expect(problemsOf(bob, "mesh_bridge_limit")).toEqual([expect.stringContaining("alice has written")]);
+    expect(problemsOf(bob, "mesh_bridge_limit")).toEqual([
+      expect.stringContaining("alice has reached the limit of messages"),
+    ]);
     await houses.pass(3_600_000);
     await tell(alice, "bob", "five", { thread_id });
     await houses.settle();
     expect(await hear()).toEqual(["five", "four", "one", "two"]);
   });
 
-  it("whoever was asked once wakes the agent only so many times with replies", async () => {
+  it("replies to one message wake the agent a limited number of times", async () => {
     const heard: string[] = [];
     const patient = defineSwarm({
       name: "desk",
@@ -243,21 +248,23 @@ describe("what one peer may do", () => {
     const [question] = await bob.store.mesh.inbox({ limit: 1 });
     if (question === undefined) throw new Error("bob was not asked");
     for (const content of ["one", "two", "three"]) {
-      await bob.node.reply(question, content);
+      await bob.agent.reply(question, content);
       await houses.settle();
     }
     expect(heard).toEqual(["one", "two"]);
     expect(await textsAt(alice)).toContain("three");
-    expect(problemsOf(alice, "mesh_bridge_limit")).toEqual([expect.stringContaining("bob has replied")]);
+    expect(problemsOf(alice, "mesh_bridge_limit")).toEqual([
+      expect.stringContaining("bob has reached the limit of replies"),
+    ]);
   });
 });
 
-describe("what agents say to peers", () => {
-  it("a reply to what mesh_send has sent comes to the agent that sent it, in that task", async () => {
+describe("actions of agents", () => {
+  it("a reply to a mesh_send message reaches the agent that sent it, in the same task", async () => {
     const porter = gate();
     const desk = defineSwarm({
       name: "desk",
-      actions: meshActions({ node: () => alice.node }),
+      actions: meshActions({ agent: () => alice.agent }),
       agents: [
         defineAgent({
           name: "boss",
@@ -303,18 +310,18 @@ describe("what agents say to peers", () => {
 });
 
 describe("the context of a message", () => {
-  it("names fifty members of a crowd, and says how many there are", async () => {
+  it("the context of a message lists fifty members and the number of all members", async () => {
     const crowd = Array.from({ length: 200 }, (_, index) => ({
       kind: "mesh.member.put" as const,
       swarmId: lab,
-      member: { ...alice.node.core.self, agentId: `peer-${index}` },
+      member: { ...alice.agent.context.self, agentId: `peer-${index}` },
     }));
-    await bob.node.core.commit(crowd, lab);
+    await bob.agent.context.commit(crowd, lab);
     const contexts: unknown[] = [];
     await houses.open(
       bob,
       shopOf((mail) => {
-        contexts.push(JSON.parse(mail.body.split("\n")[3] ?? ""));
+        contexts.push(mail.message.message.routing_info?.context);
         mail.complete("read");
       }),
     );
@@ -326,7 +333,7 @@ describe("the context of a message", () => {
   });
 });
 
-/** Asks bob in the lab what its user asks it, and completes with bob's answer. */
+/** Forwards the user's question to bob in the lab, and completes with bob's answer. */
 const asking = defineSwarm({
   name: "desk",
   enableInterswarm: true,
@@ -341,7 +348,7 @@ const asking = defineSwarm({
         if (mail.fromType === "user" && !mail.from.startsWith("mesh/")) {
           mail.request("bob@lab", "Order", mail.body);
           mail.await();
-        } else mail.complete(`${mail.from} says ${saidIn(mail)}`);
+        } else mail.complete(`${mail.from} says ${mail.body}`);
       },
     }),
   ],

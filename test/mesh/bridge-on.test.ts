@@ -1,4 +1,4 @@
-/** A real server in which messages begin to become tasks: what came before does not. */
+/** A real server in which the bridge is switched on: earlier messages do not become tasks. */
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { initMesh, makeDevCertificates } from "../../src/mesh/index.js";
@@ -7,7 +7,7 @@ import { folder, serve } from "../cli/cli.js";
 import { meshCommand } from "./command.js";
 import { eventually, freePort } from "./kit.js";
 
-it("what came while the bridge was off stays in the inbox, and what comes from then on becomes a task", {
+it("messages received while the bridge is off stay in the inbox, and later messages become tasks", {
   timeout: 180_000,
 }, async () => {
   const place = await folder();

@@ -1,8 +1,8 @@
-/** What is decided about a caller before a body is read, and who counts as one caller. */
+/** Checks before a body is read, and which addresses count as one caller. */
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { networkOf } from "../../src/doors/mesh/client-address.js";
+import { createMeshHandler, type MeshHandler, type RequestHead } from "../../src/doors/mesh/handler.js";
 import { LIMITS } from "../../src/mesh/message/types.js";
-import { networkOf } from "../../src/mesh/wire/address.js";
-import { createMeshHandler, type MeshHandler, type RequestHead } from "../../src/mesh/wire/handler.js";
 import { type Agent, bodyOf, Mesh } from "./harness.js";
 
 let mesh: Mesh;
@@ -11,7 +11,7 @@ let handle: MeshHandler;
 beforeEach(async () => {
   mesh = new Mesh();
   bob = await mesh.agent("bob");
-  handle = createMeshHandler(bob.node);
+  handle = createMeshHandler(bob.agent);
 });
 afterEach(() => mesh.close());
 
@@ -24,7 +24,7 @@ const head = (given: Partial<RequestHead>): RequestHead => ({
 });
 const early = (given: Partial<RequestHead>) => handle.early?.(head(given))?.status;
 
-it("the body matters only where a message or a join is posted, by who has not been refused too often", async () => {
+it("the body is read only for a posted message or join of a caller that was not refused too often", async () => {
   expect(early({ path: "/swarm/nothing" })).toBe(404);
   expect(early({ path: "/constructor" })).toBe(404);
   expect(early({ method: "PUT" })).toBe(405);
@@ -38,7 +38,7 @@ it("the body matters only where a message or a join is posted, by who has not be
   expect(early({ address: "192.0.2.2" })).toBeUndefined();
 });
 
-it("a body that says that it is too long is refused by its word, and that counts as refused", () => {
+it("a body with a too large content-length is refused unread and counts as a refused request", () => {
   const said = { headers: { "content-length": String(LIMITS.bodyBytes + 1) } };
   const response = handle.early?.(head(said));
   expect(response && bodyOf(response).error?.code).toBe("TOO_LARGE");
@@ -47,7 +47,7 @@ it("a body that says that it is too long is refused by its word, and that counts
   expect(early({})).toBe(429);
 });
 
-it("all addresses of one IPv6 network are one caller, and IPv4 is the same wrapped in IPv6", async () => {
+it("the addresses of one IPv6 /64 are one caller, and IPv4-mapped addresses count as IPv4", async () => {
   const join = async (address: string) => (await bob.post("/swarm/join", {}, {}, address)).status;
   for (let count = 0; count < 10; count += 1) expect(await join(`2001:db8::${count}`)).toBe(400);
   expect(await join("2001:db8::ffff:1:2:3")).toBe(429);
@@ -65,4 +65,12 @@ it.each([
   ["unknown", "unknown"],
 ])("%s counts as %s", (address, network) => {
   expect(networkOf(address)).toBe(network);
+});
+
+it("[MAP-F-7] a body that is nested more deeply than at the other doors is refused with the limit", async () => {
+  const nested = (levels: number) => Buffer.from(`${"[".repeat(levels)}${"]".repeat(levels)}`);
+  const refusal = await handle({ ...head({}), body: nested(65) });
+  expect(refusal.status).toBe(400);
+  expect(refusal.body).toContain("nested more than 64 levels deep");
+  expect((await handle({ ...head({}), body: nested(64) })).body).not.toContain("nested");
 });

@@ -1,4 +1,4 @@
-/** Commands on a data directory without a server: which names are free, and who may read what they write. */
+/** Commands on a data directory without a server: reserved names, and the permissions of written files. */
 import { execFileSync } from "node:child_process";
 import { createReadStream } from "node:fs";
 import { chmod, stat, writeFile } from "node:fs/promises";
@@ -25,7 +25,7 @@ async function ask(...words: string[]) {
   return JSON.parse(out);
 }
 
-it("an alias is none of the names that a server here would have for others", async () => {
+it("an alias cannot be a name that a server would reserve for others", async () => {
   const swarmFile = join(place.path, "swarms.json");
   const agent = {
     name: "desk",
@@ -64,13 +64,13 @@ it("an alias is none of the names that a server here would have for others", asy
   expect((await ask("create", "--config", config(), "--name", "free")).alias).toBe("free");
 });
 
-it("a swarm file that is broken keeps nobody from the mesh", async () => {
+it("an invalid swarm file does not prevent mesh commands", async () => {
   await writeFile(join(place.path, "swarms.json"), "{");
   await writeFile(config(), `[server.swarm]\nsource = "swarms.json"\n`);
   expect(await ask("create", "--config", config(), "--name", "Lab")).toMatchObject({ alias: "lab" });
 });
 
-it("an export is for its owner only, also in the place of a file that others could read", async () => {
+it("an export is readable by its owner only, even if it replaces a file that others could read", async () => {
   const output = join(place.path, "state.json");
   await writeFile(output, "old");
   await chmod(output, 0o644);
@@ -78,7 +78,7 @@ it("an export is for its owner only, also in the place of a file that others cou
   expect((await stat(output)).mode & 0o777).toBe(0o600);
 });
 
-it("an export to a pipe goes into it, and does not take its place", async () => {
+it("an export to a pipe is written into it and does not replace it", async () => {
   const pipe = join(place.path, "pipe");
   execFileSync("sh", ["-c", `mkfifo "$0"`, pipe]);
   const read = text(createReadStream(pipe));

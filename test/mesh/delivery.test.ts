@@ -1,4 +1,4 @@
-/** Checklist items 34–37: how an agent delivers what it sends, and what it makes of the answers. */
+/** How an agent delivers messages and handles the responses. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { routeUrl } from "../../src/mesh/message/endpoint.js";
 import { alice, bob, carol, forEachTest, mesh, textsAt } from "./harness.js";
@@ -9,13 +9,13 @@ beforeEach(async () => {
   lab = await mesh.swarm(alice, bob, carol);
 });
 
-describe("our client", () => {
-  const send = async () => (await alice.node.send({ swarmId: lab, to: "bob", content: "x" })).messageId;
+describe("delivery", () => {
+  const send = async () => (await alice.agent.send({ swarmId: lab, to: "bob", content: "x" })).messageId;
   const sentAs = async (messageId: string) => (await alice.store.mesh.sentById(messageId))[0];
   const attempts = () =>
     mesh.calls.filter(({ url }) => url === "https://bob.example.com/swarm/message").length;
 
-  it("34. waits sensibly on an absolute Retry-After", async () => {
+  it("delivery honors an absolute Retry-After", async () => {
     const at = Math.floor(mesh.clock.now() / 1_000) + 45;
     mesh.foreign.set("bob.example.com", () => ({
       status: 429,
@@ -49,7 +49,7 @@ describe("our client", () => {
     ],
     ["plain text", 410, "Gone\u001b[31m fishing", "Gone [31m fishing"],
     ["nothing", 404, "", "status 404"],
-  ])("35, 36. reports %s, and does not try again", async (_, status, body, complaint) => {
+  ])("delivery reports %s and does not retry", async (_, status, body, complaint) => {
     mesh.foreign.set("bob.example.com", () => ({ status, body }));
     mesh.calls.length = 0;
     const id = await send();
@@ -58,7 +58,7 @@ describe("our client", () => {
     expect(await sentAs(id)).toMatchObject({ status: "failed", error: expect.stringContaining(complaint) });
   });
 
-  it("35, 36. tries again after a plain-text 500, a 503 or a broken connection", async () => {
+  it("delivery retries after a plain-text 500, a 503 or a broken connection", async () => {
     let status = 500;
     mesh.foreign.set("bob.example.com", () => ({ status, body: "Internal Server Error" }));
     mesh.calls.length = 0;
@@ -78,7 +78,7 @@ describe("our client", () => {
     expect(await textsAt(bob)).toEqual(["x"]);
   });
 
-  it("gives up after 14 days, and says so", async () => {
+  it("delivery is abandoned after 14 days and reported", async () => {
     mesh.down.add("bob.example.com");
     const lost = await send();
     await mesh.pass(13 * 86_400_000);
@@ -91,7 +91,7 @@ describe("our client", () => {
     expect(await textsAt(bob)).toEqual([]);
   });
 
-  it("signs anew, with the same id, what would be too old for its receiver", async () => {
+  it("delivery re-signs messages, with the same id, before they are too old for the receiver", async () => {
     mesh.down.add("bob.example.com");
     const late = await send();
     await mesh.pass(30 * 3_600_000);
@@ -101,10 +101,10 @@ describe("our client", () => {
     expect(await bob.store.mesh.byMessageId(late)).toMatchObject({ senderId: "alice", content: "x" });
   });
 
-  it("[ASP-ENDP-02] says what it sends, who it is and which protocol it speaks", async () => {
+  it("[ASP-ENDP-02] a delivery states content type, agent id and protocol version", async () => {
     mesh.calls.length = 0;
-    await carol.node.join(await alice.node.invite(lab));
-    await carol.node.send({ swarmId: lab, to: "bob", content: "x" });
+    await carol.agent.join(await alice.agent.invite(lab));
+    await carol.agent.send({ swarmId: lab, to: "bob", content: "x" });
     await mesh.settle();
     const posts = mesh.calls.filter(({ from, method }) => from === "carol" && method === "POST");
     expect(posts.map(({ url }) => new URL(url).pathname)).toEqual(["/swarm/join", "/swarm/message"]);
@@ -117,7 +117,7 @@ describe("our client", () => {
     }
   });
 
-  it("37. calls a peer with a bare origin under /swarm", () => {
+  it("a peer with a bare origin as its endpoint is called under /swarm", () => {
     expect(routeUrl("https://a.example", "message")).toBe("https://a.example/swarm/message");
     expect(routeUrl("https://a.example/", "join")).toBe("https://a.example/swarm/join");
     expect(routeUrl("https://a.example/swarm/", "info")).toBe("https://a.example/swarm/info");

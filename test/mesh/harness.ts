@@ -1,23 +1,19 @@
-/** Several agents in one process, with a network that can be cut and a clock that stands still. */
+/** Several agents in one process, with a network that can be cut and a virtual clock. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
+import { createMeshHandler, type MeshResponse } from "../../src/doors/mesh/handler.js";
+import { createOperatorHandler, type OperatorRouteOptions } from "../../src/doors/mesh/operator-routes.js";
+import { MeshAgent, type MeshAgentParts } from "../../src/mesh/agent.js";
 import { type KeyPair, keyPairFromSeed } from "../../src/mesh/identity/keys.js";
 import { type InviteFiles, inviteFiles } from "../../src/mesh/invite/files.js";
-import { type Draft, signDraft } from "../../src/mesh/message/build.js";
+import { signMessage, type UnsignedMessage } from "../../src/mesh/message/build.js";
 import type { MeshMessage } from "../../src/mesh/message/types.js";
-import { MeshNode } from "../../src/mesh/node.js";
-import { DEFAULT_MESH_OPTIONS, type MeshOptions } from "../../src/mesh/options.js";
-import { createMeshHandler, type MeshResponse } from "../../src/mesh/wire/handler.js";
-import { createLocalHandler, type LocalOptions } from "../../src/mesh/wire/local.js";
-import { type HttpAnswer, type HttpClient, NetError } from "../../src/net/index.js";
-import { VirtualClock } from "../../src/outbox/contract/virtual-clock.js";
+import { type MeshOptions, meshOptions } from "../../src/mesh/options.js";
+import { type HttpClient, type HttpResponse, NetError } from "../../src/net/index.js";
 import { type FullStore, openStore } from "../../src/store/index.js";
-import { engineRoom } from "../../src/store/sqlite/rooms/engine.js";
-import { journalRoom } from "../../src/store/sqlite/rooms/journal.js";
-import { meshRoom } from "../../src/store/sqlite/rooms/mesh.js";
-import { outboxRoom } from "../../src/store/sqlite/rooms/outbox.js";
+import { VirtualClock } from "../../src/testing/virtual-clock.js";
 import { ReferencePeer } from "./reference-peer.js";
 
 export interface Call {
@@ -30,7 +26,7 @@ export interface Call {
 
 export interface Agent {
   readonly name: string;
-  readonly node: MeshNode;
+  readonly agent: MeshAgent;
   readonly store: FullStore;
   readonly pair: KeyPair;
   readonly endpoint: string;
@@ -43,11 +39,11 @@ export interface Agent {
     address?: string,
   ): Promise<MeshResponse>;
   get(path: string): Promise<MeshResponse>;
-  /** The status that this agent answers a message with. */
+  /** The status with which this agent answers a message. */
   answer(message: unknown): Promise<number>;
-  /** A message of this agent, signed now, with its key and its seal if it has one, unless something else is said. */
+  /** A message from this agent, signed now with its key, and sealed if it seals, unless overridden. */
   message(
-    fields: Partial<Draft> & { swarm_id: string },
+    fields: Partial<UnsignedMessage> & { swarm_id: string },
     signing?: { at?: number; pair?: KeyPair; seals?: boolean },
   ): MeshMessage;
 }
@@ -58,11 +54,8 @@ interface ForeignAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Where requests come from unless a test says so. */
+/** The default address of requests. */
 const ELSEWHERE = "198.51.100.7";
-
-/** The rooms that a mesh agent needs: opening a store costs what its migrations cost. */
-const ROOMS = [journalRoom, engineRoom, outboxRoom, meshRoom];
 
 const ids = { uuid: () => crypto.randomUUID(), ordered: () => crypto.randomUUID() };
 
@@ -70,9 +63,9 @@ export class Mesh {
   readonly clock = new VirtualClock(Date.parse("2026-11-16T12:00:00.000Z"));
   readonly agents = new Map<string, Agent>();
   readonly calls: Call[] = [];
-  /** Hosts that do not answer. */
+  /** Unreachable hosts. */
   readonly down = new Set<string>();
-  /** Answers of somebody who is not one of ours. */
+  /** Responses of a foreign peer. */
   readonly foreign = new Map<string, (call: Call) => ForeignAnswer | Promise<ForeignAnswer>>();
   readonly onDisk: boolean;
   readonly #directories: string[] = [];
@@ -81,31 +74,37 @@ export class Mesh {
     this.onDisk = onDisk;
   }
 
-  async agent(name: string, options: Partial<MeshOptions> = {}, store?: FullStore): Promise<Agent> {
+  async agent(
+    name: string,
+    options: Partial<MeshOptions> = {},
+    store?: FullStore,
+    parts: Partial<Pick<MeshAgentParts, "checkUrl" | "pair" | "formerPairs" | "inviteFiles">> = {},
+  ): Promise<Agent> {
     const seed = Buffer.alloc(32, 0);
     seed.write(name);
     const pair = keyPairFromSeed(seed);
     const endpoint = `https://${name}.example.com/swarm`;
-    const own = store ?? (await openStore({ path: ":memory:", rooms: ROOMS }));
+    const own = store ?? (await openStore({ path: ":memory:" }));
     const directory = mkdtempSync(join(tmpdir(), "mesh-agent-"));
     this.#directories.push(directory);
     const problems: { code: string; message: string }[] = [];
     const files = this.onDisk ? inviteFiles(join(directory, "invites")) : inMemory();
-    const node = await MeshNode.open({
+    const agent = await MeshAgent.open({
       store: own,
       http: this.#client(name),
       clock: this.clock,
       ids,
       identity: { agentId: name, endpoint },
       pair,
-      // As the protocol has it; what seals add is tried in a file of its own.
-      options: { ...DEFAULT_MESH_OPTIONS, sealMessages: false, ...options },
+      // As the protocol requires; seals have a test file of their own.
+      options: { ...meshOptions(), sealMessages: false, ...options },
       report: (problem) => problems.push(problem),
       random: () => 0,
       inviteFiles: files,
+      ...parts,
       ...(this.onDisk && { stateFile: join(directory, "state.json") }),
     });
-    const handle = createMeshHandler(node);
+    const handle = createMeshHandler(agent);
     const post: Agent["post"] = (path, body, headers = {}, address = ELSEWHERE) =>
       handle({
         method: "POST",
@@ -116,9 +115,9 @@ export class Mesh {
         ),
         address,
       });
-    const agent: Agent = {
+    const made: Agent = {
       name,
-      node,
+      agent,
       store: own,
       pair,
       endpoint,
@@ -128,7 +127,7 @@ export class Mesh {
       get: (path) => handle({ method: "GET", path, headers: {}, body: new Uint8Array(), address: ELSEWHERE }),
       answer: async (message) => (await post("/swarm/message", message)).status,
       message: (fields, { at = this.clock.now(), ...signing } = {}) =>
-        signDraft(
+        signMessage(
           {
             message_id: crypto.randomUUID(),
             recipient: "broadcast",
@@ -140,11 +139,11 @@ export class Mesh {
           at,
         ),
     };
-    this.agents.set(`${name}.example.com`, agent);
-    return agent;
+    this.agents.set(`${name}.example.com`, made);
+    return made;
   }
 
-  /** A peer that is none of ours, on the same network. */
+  /** A foreign peer on the same network. */
   reference(name: string, options: { readonly later?: boolean } = {}): ReferencePeer {
     const { request } = this.#client(name);
     const peer = new ReferencePeer(
@@ -160,18 +159,18 @@ export class Mesh {
     return peer;
   }
 
-  /** A swarm of these agents, the first being its master. */
+  /** A swarm of these agents, with the first as its master. */
   async swarm(master: Agent, ...members: Agent[]): Promise<string> {
-    const { id } = await master.node.create("Lab");
-    for (const member of members) await member.node.join(await master.node.invite(id));
+    const { id } = await master.agent.create("Lab");
+    for (const member of members) await member.agent.join(await master.agent.invite(id));
     await this.settle();
     return id;
   }
 
-  /** Lets everything happen that happens without time passing. */
+  /** Runs everything that needs no time to pass. */
   async settle(): Promise<void> {
     for (let round = 0; round < 4; round += 1) {
-      for (const { node } of this.agents.values()) await node.quiet();
+      for (const { agent } of this.agents.values()) await agent.quiet();
       await new Promise(setImmediate);
     }
   }
@@ -184,16 +183,16 @@ export class Mesh {
     if (this.clock.now() < until) this.clock.jump(until - this.clock.now());
   }
 
-  /** A process that dies: its agent is gone from the network, its store is what is left. */
+  /** Ends an agent's process: the agent leaves the network, its store remains. */
   crash(agent: Agent): FullStore {
     this.agents.delete(`${agent.name}.example.com`);
-    void agent.node.close();
+    void agent.agent.close();
     return agent.store;
   }
 
   async close(): Promise<void> {
-    for (const { node, store } of this.agents.values()) {
-      await node.close();
+    for (const { agent, store } of this.agents.values()) {
+      await agent.close();
       await store.close();
     }
     for (const directory of this.#directories) rmSync(directory, { recursive: true, force: true });
@@ -209,10 +208,17 @@ export class Mesh {
       const unreachable = (): NetError => new NetError("unreachable", "the network is cut", { url });
       if (this.down.has(url.hostname) || this.down.has(`${from}.example.com`)) throw unreachable();
       const foreign = this.foreign.get(url.hostname);
-      if (foreign !== undefined) return toAnswer(url, await foreign(call));
+      if (foreign !== undefined) {
+        const aborted = new Promise<never>((_, reject) =>
+          options.signal?.addEventListener("abort", () =>
+            reject(new NetError("aborted", "aborted", { url })),
+          ),
+        );
+        return toAnswer(url, await Promise.race([foreign(call), aborted]));
+      }
       const agent = this.agents.get(url.hostname);
       if (agent === undefined) throw unreachable();
-      const handle = createMeshHandler(agent.node);
+      const handle = createMeshHandler(agent.agent);
       const response = await handle({
         method,
         path: url.pathname,
@@ -229,9 +235,14 @@ export class Mesh {
   }
 }
 
-function inMemory(): InviteFiles {
+export function inMemory(): InviteFiles {
   const tokens = new Map<string, string>();
+  const pending = new Map<string, string>();
   return {
+    keepPending: (swarmId, url) => pending.set(swarmId, url),
+    readPending: (swarmId) => pending.get(swarmId),
+    forgetPending: (swarmId) => pending.delete(swarmId),
+    pending: () => [...pending.keys()],
     keep: (swarmId, token) => tokens.set(swarmId, token),
     read: (swarmId) => tokens.get(swarmId),
     forget: (swarmId) => tokens.delete(swarmId),
@@ -241,7 +252,7 @@ function inMemory(): InviteFiles {
 function toAnswer(
   url: URL,
   response: { status: number; body: string; headers?: Readonly<Record<string, string>> },
-): HttpAnswer {
+): HttpResponse {
   const body = Buffer.from(response.body);
   return {
     status: response.status,
@@ -258,13 +269,13 @@ export function bodyOf(
   return JSON.parse(response.body);
 }
 
-/** The network of the running test and who is on it, in files that call `forEachTest`. */
+/** The network of the running test and its agents, in files that call `forEachTest`. */
 export let mesh: Mesh;
 export let alice: Agent;
 export let bob: Agent;
 export let carol: Agent;
 
-/** Gives each test of a file a network of its own, and three agents that know nothing of each other. */
+/** Gives each test of a file its own network and three unrelated agents. */
 export function forEachTest({
   onDisk = false,
   ...options
@@ -278,8 +289,8 @@ export function forEachTest({
   afterEach(() => mesh.close());
 }
 
-export function membersAt({ node }: Agent, swarmId: string): string[] {
-  return [...node.swarm(swarmId).members.keys()].sort();
+export function membersAt({ agent }: Agent, swarmId: string): string[] {
+  return [...agent.swarm(swarmId).members.keys()].sort();
 }
 
 export function tokenOf(inviteUrl: string): string {
@@ -300,19 +311,19 @@ export function joinBody(agent: Agent, token: string, sender: Readonly<Record<st
   };
 }
 
-/** An announcement, signed as it should be, whoever may make it. */
+/** A correctly signed announcement, whether or not its sender has the authority. */
 export function system(
   agent: Agent,
   swarm_id: string,
   content: unknown,
-  fields: Partial<Draft> = {},
+  fields: Partial<UnsignedMessage> = {},
 ): MeshMessage {
   return agent.message({ swarm_id, type: "system", content: JSON.stringify(content), ...fields });
 }
 
-/** Asks the routes that an agent has for its operator. A body that is text is sent as it is. */
-export function operatorOf({ node, store }: Agent, options: Partial<LocalOptions> = {}) {
-  const handle = createLocalHandler({ node, reads: store.mesh, ...options });
+/** Calls the operator's routes of an agent. A text body is sent unchanged. */
+export function operatorOf({ agent, store }: Agent, options: Partial<OperatorRouteOptions> = {}) {
+  const handle = createOperatorHandler({ agent, reads: store.mesh, ...options });
   return async (
     method: "GET" | "POST",
     target: string,
@@ -322,19 +333,19 @@ export function operatorOf({ node, store }: Agent, options: Partial<LocalOptions
     const { pathname: path, searchParams: query } = new URL(target, "https://operator.example");
     const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
     const response = await handle({ method, path, query, headers, body: bytes, address: ELSEWHERE });
-    if (response === undefined) throw new Error(`${method} ${target} is no route of the operator's`);
+    if (response === undefined) throw new Error(`${method} ${target} is not an operator route`);
     return { status: response.status, body: response.body === "" ? undefined : JSON.parse(response.body) };
   };
 }
 
-/** What others said to an agent, the latest first. */
+/** Messages that an agent received from others, latest first. */
 export async function textsAt({ store }: Agent): Promise<string[]> {
   return (await store.mesh.inbox({ limit: 100 }))
     .filter(({ type }) => type === "message")
     .map(({ content }) => content);
 }
 
-/** What an agent noted for those who watch it. */
+/** Events that an agent recorded. */
 export async function notesAt({ store }: Agent) {
   return (await store.mesh.inbox({ limit: 100 }))
     .filter(({ recipientId }) => recipientId === undefined)

@@ -1,4 +1,4 @@
-/** Checklist items 42, 43 and 45: what an invite is good for, how often, and who may make one. */
+/** The uses of an invite, and which members can issue one. */
 import { describe, expect, it } from "vitest";
 import { keyPairFromSeed } from "../../src/mesh/identity/keys.js";
 import { signInvite } from "../../src/mesh/invite/token.js";
@@ -18,9 +18,9 @@ import {
 forEachTest();
 
 describe("an invite", () => {
-  it("[ASP-OPER-03] 42. a single-use invite admits one of twenty who come at once (8.11)", async () => {
-    const { id } = await alice.node.create("Lab");
-    const token = tokenOf(await alice.node.invite(id, { maxUses: 1 }));
+  it("[ASP-OPER-03] a single-use invite admits one of twenty concurrent agents", async () => {
+    const { id } = await alice.agent.create("Lab");
+    const token = tokenOf(await alice.agent.invite(id, { maxUses: 1 }));
     const joiners = Array.from({ length: 20 }, (_, index) => {
       const pair = keyPairFromSeed(Buffer.alloc(32, index + 1));
       const sender = {
@@ -39,11 +39,11 @@ describe("an invite", () => {
     expect(membersAt(alice, id)).toHaveLength(2);
   });
 
-  it("42. the store itself refuses a use too many, and takes the member that came with it back", async () => {
-    const { id } = await alice.node.create("Lab");
+  it("the store refuses a use beyond the limit and discards the member of the same commit", async () => {
+    const { id } = await alice.agent.create("Lab");
     const invite = { key: "k", swarmId: id, maxUses: 1, createdAt: 0 };
     const admit = (agent: Agent) => {
-      const member = { ...agent.node.core.self, agentId: agent.name };
+      const member = { ...agent.agent.context.self, agentId: agent.name };
       const rows = [
         { kind: "mesh.invite.use", invite },
         { kind: "mesh.member.put", swarmId: id, member },
@@ -52,13 +52,13 @@ describe("an invite", () => {
     };
     const answers = await Promise.allSettled([admit(bob), admit(carol)]);
     expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
-    await alice.node.core.load();
+    await alice.agent.context.load();
     expect(membersAt(alice, id)).toEqual(["alice", "bob"]);
   });
 
-  it("43. another spelling of a token is no second token (8.12)", async () => {
-    const { id } = await alice.node.create("Lab");
-    const token = tokenOf(await alice.node.invite(id, { maxUses: 1 }));
+  it("another encoding of a token is not a second token", async () => {
+    const { id } = await alice.agent.create("Lab");
+    const token = tokenOf(await alice.agent.invite(id, { maxUses: 1 }));
     for (const padding of ["=", "=="]) {
       expect((await alice.post("/swarm/join", joinBody(bob, token + padding))).status).toBe(400);
     }
@@ -66,16 +66,16 @@ describe("an invite", () => {
     expect((await alice.post("/swarm/join", joinBody(carol, token))).status).toBe(403);
   });
 
-  it("[ASP-ENDP-05, ASP-ENDP-06, ASP-ENDP-07] 45. the wrong place, swarm, time, algorithm and signer each have their answer (8.14)", async () => {
+  it("[ASP-ENDP-05, ASP-ENDP-06, ASP-ENDP-07] an invite with a wrong master, swarm, time, algorithm or signer gets the matching error", async () => {
     const lab = await mesh.swarm(alice, bob);
-    const token = tokenOf(await alice.node.invite(lab));
+    const token = tokenOf(await alice.agent.invite(lab));
     const at = async (agent: Agent, invite: string) => {
       const response = await agent.post("/swarm/join", joinBody(carol, invite));
       return [response.status, bodyOf(response).error?.code];
     };
     expect(await at(bob, token)).toEqual([403, "NOT_MASTER"]);
     expect(await at(carol, token)).toEqual([404, "SWARM_NOT_FOUND"]);
-    const short = tokenOf(await alice.node.invite(lab, { lifetime: 1_000 }));
+    const short = tokenOf(await alice.agent.invite(lab, { lifetime: 1_000 }));
     mesh.clock.jump(1_001);
     expect(await at(alice, short)).toEqual([401, "TOKEN_EXPIRED"]);
     const [, payload = "", signature = ""] = token.split(".");
@@ -91,19 +91,19 @@ describe("an invite", () => {
       carol.pair,
     );
     expect(await at(alice, forged)).toEqual([401, "INVALID_SIGNATURE"]);
-    const revoked = await alice.node.invite(lab);
-    await alice.node.revoke(lab, revoked);
+    const revoked = await alice.agent.invite(lab);
+    await alice.agent.revoke(lab, revoked);
     expect(await at(alice, tokenOf(revoked))).toEqual([403, "NOT_AUTHORIZED"]);
     expect(membersAt(alice, lab)).toEqual(["alice", "bob"]);
   });
 
-  it("[ASP-OPER-10, ASP-SECU-03] members may invite where the swarm allows it, and nowhere else", async () => {
-    const open = await alice.node.create("Open", { allowMemberInvite: true });
-    await bob.node.join(await alice.node.invite(open.id));
-    await carol.node.join(await bob.node.invite(open.id));
+  it("[ASP-OPER-10, ASP-SECU-03] members can issue invites only if the swarm allows it", async () => {
+    const open = await alice.agent.create("Open", { allowMemberInvite: true });
+    await bob.agent.join(await alice.agent.invite(open.id));
+    await carol.agent.join(await bob.agent.invite(open.id));
     expect(membersAt(alice, open.id)).toEqual(["alice", "bob", "carol"]);
     const closed = await mesh.swarm(alice, bob);
-    await expect(bob.node.invite(closed)).rejects.toMatchObject({ code: "not_allowed" });
+    await expect(bob.agent.invite(closed)).rejects.toMatchObject({ code: "not_allowed" });
     const forced = signInvite(
       {
         swarmId: closed,

@@ -1,8 +1,8 @@
-/** Checklist item 64: what is believed of who says to be an agent, and where nobody is asked at all. */
+/** Which identity claims are trusted, and which addresses are never contacted. */
 import { describe, expect, it } from "vitest";
+import type { MeshResponse } from "../../src/doors/mesh/handler.js";
 import { keyPairFromSeed } from "../../src/mesh/identity/keys.js";
-import { createPeers } from "../../src/mesh/peers.js";
-import type { MeshResponse } from "../../src/mesh/wire/handler.js";
+import { createPeers } from "../../src/mesh/send/peers.js";
 import { createGuard, type HttpClient } from "../../src/net/index.js";
 import { localClient, serveTls, type TlsServer } from "./kit.js";
 
@@ -14,8 +14,8 @@ const serving = (body: string, status = 200, headers = {}): Promise<TlsServer> =
 const infoOf = (agentId: string, { origin }: { origin: string }, client: HttpClient) =>
   createPeers(client, "alice", Date.now).info(origin, agentId);
 
-describe("64. a key fetch (8.7)", () => {
-  it("takes the key of the right agent from an honest endpoint", async () => {
+describe("a key fetch", () => {
+  it("a key fetch accepts the key of the right agent from its endpoint", async () => {
     await using server = await serving(INFO);
     expect(await infoOf("bob", server, server.client())).toEqual({ publicKey });
     expect(await infoOf("carol", server, server.client())).toMatchObject({ unreachable: false });
@@ -28,7 +28,7 @@ describe("64. a key fetch (8.7)", () => {
     "https://169.254.169.254",
     "https://10.0.0.1",
     "https://[fd00::1]",
-  ])("[ASP-OURS-09] never connects to %s unless that is allowed", async (origin) => {
+  ])("[ASP-OURS-09] a key fetch never connects to %s unless it is allowed", async (origin) => {
     const client = localClient({ guard: createGuard() });
     expect(await infoOf("bob", { origin }, client)).toMatchObject({
       reason: expect.stringContaining("allow-list"),
@@ -36,7 +36,7 @@ describe("64. a key fetch (8.7)", () => {
     await client.close();
   });
 
-  it("follows no redirect", async () => {
+  it("a key fetch follows no redirect", async () => {
     await using server = await serveTls(async ({ path }) =>
       path === "/swarm/info"
         ? { status: 302, body: "", headers: { location: "/elsewhere" } }
@@ -47,14 +47,14 @@ describe("64. a key fetch (8.7)", () => {
     });
   });
 
-  it("stops at 64 KiB", async () => {
+  it("a key fetch stops at 64 KiB", async () => {
     await using server = await serving(`${INFO}${" ".repeat(70_000)}`);
     expect(await infoOf("bob", server, server.client())).toMatchObject({
       reason: expect.stringContaining("65536"),
     });
   });
 
-  it("waits five seconds and no longer", async () => {
+  it("a key fetch times out after five seconds", async () => {
     await using server = await serveTls(() => new Promise(() => undefined));
     const passed: number[] = [];
     const impatient = {

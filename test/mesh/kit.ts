@@ -4,10 +4,10 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { systemClock } from "../../src/library/clock.js";
+import { systemClock } from "../../src/base/index.js";
+import type { MeshRequest, MeshResponse } from "../../src/doors/mesh/handler.js";
+import { listen } from "../../src/doors/mesh/listener.js";
 import { makeDevCertificates } from "../../src/mesh/dev-ca/files.js";
-import type { MeshRequest, MeshResponse } from "../../src/mesh/wire/handler.js";
-import { listen } from "../../src/mesh/wire/listener.js";
 import {
   createGuard,
   createHttpClient,
@@ -23,7 +23,7 @@ export async function freePort(): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** A client that may call this machine. */
+/** A client that can call this machine. */
 export function localClient(options: Partial<HttpClientOptions> = {}): HttpClient {
   return createHttpClient({
     clock: systemClock,
@@ -35,13 +35,13 @@ export function localClient(options: Partial<HttpClientOptions> = {}): HttpClien
 export interface TlsServer extends AsyncDisposable {
   readonly origin: string;
   readonly port: number;
-  /** The authority that vouches for it. */
+  /** The CA that issued the certificate. */
   readonly ca: string;
-  /** One that trusts the authority, and ends with the server. */
+  /** Trusts the CA, and closes with the server. */
   client(options?: Partial<HttpClientOptions>): HttpClient;
 }
 
-/** What an agent listens with, on a port of its own. */
+/** Listens for an agent on its own port. */
 export async function serveTls(handle: (request: MeshRequest) => Promise<MeshResponse>): Promise<TlsServer> {
   const directory = await mkdtemp(join(tmpdir(), "mesh-tls-"));
   const files = await makeDevCertificates(directory, Date.now());
@@ -69,7 +69,7 @@ export async function serveTls(handle: (request: MeshRequest) => Promise<MeshRes
   };
 }
 
-/** Asks again until the answer is as it should be; the test's own time limit ends it otherwise. */
+/** Repeats until the result is as expected; the test's time limit ends it otherwise. */
 export async function eventually(ask: () => Promise<unknown>, expected: unknown): Promise<void> {
   for (;;) {
     const answer = await ask();

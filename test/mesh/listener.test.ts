@@ -1,19 +1,20 @@
-/** Checklist item 31: what an agent's listener speaks, what it has for everybody, and what for nobody. */
+/** The protocols of the listener for peers, and its public routes. */
 import { once } from "node:events";
-import { connect } from "node:http2";
+import { type ClientHttp2Session, connect } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { expect, it } from "vitest";
-import { createMeshHandler } from "../../src/mesh/wire/handler.js";
-import { LOCAL_ROUTES } from "../../src/mesh/wire/local.js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createMeshHandler } from "../../src/doors/mesh/handler.js";
+import { OPERATOR_ROUTES } from "../../src/doors/mesh/operator-routes.js";
+import { withoutTrailingSlashes } from "../../src/mesh/message/endpoint.js";
 import { alice, bob, bodyOf, forEachTest, mesh } from "./harness.js";
 import { serveTls } from "./kit.js";
 
 forEachTest();
 
-it("[ASP-INFR-02] speaks HTTP/2 and 1.1 over TLS 1.2 or newer, and cuts long bodies off", async () => {
+it("[ASP-INFR-02] the listener speaks HTTP/2 and HTTP/1.1 over TLS 1.2 or newer, and truncates long bodies", async () => {
   const lab = await mesh.swarm(alice, bob);
-  await using server = await serveTls(createMeshHandler(bob.node));
+  await using server = await serveTls(createMeshHandler(bob.agent));
   const { origin, ca, port } = server;
   const session = connect(origin, { ca });
   const status = await new Promise<unknown>((resolve, reject) => {
@@ -41,7 +42,7 @@ it("[ASP-INFR-02] speaks HTTP/2 and 1.1 over TLS 1.2 or newer, and cuts long bod
   );
   expect([413, "cut off"]).toContain(long);
 
-  // A client that would speak the old versions is turned away by the server, not by its own caution.
+  // The client would accept older versions, so it is the server that refuses them.
   const old = connectTls({
     port,
     host: "localhost",
@@ -55,7 +56,7 @@ it("[ASP-INFR-02] speaks HTTP/2 and 1.1 over TLS 1.2 or newer, and cuts long bod
   ).rejects.toMatchObject({ code: "ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION" });
 });
 
-it("[ASP-ENDP-01] 31. health and info need no header", async () => {
+it("[ASP-ENDP-01] health and info require no header", async () => {
   expect(bodyOf(await bob.get("/swarm/health"))).toEqual({
     status: "healthy",
     agent_id: "bob",
@@ -73,21 +74,81 @@ it("[ASP-ENDP-01] 31. health and info need no header", async () => {
   });
 });
 
-it.each(LOCAL_ROUTES.map(({ method, path }) => [method, path] as const))(
-  "[ASP-OURS-06] 66. does not have the operator's route %s %s (8.16)",
+it.each(OPERATOR_ROUTES.map(({ method, path }) => [method, path] as const))(
+  "[ASP-OURS-06] the listener for peers does not serve the operator's route %s %s",
   async (method, path) => {
     const response = await (method === "GET" ? bob.get(path) : bob.post(path, {}));
     expect([response.status, bodyOf(response).error?.code]).toEqual([404, "NOT_FOUND"]);
   },
 );
 
-it("ends although somebody has opened a connection and says nothing", async () => {
-  const server = await serveTls(createMeshHandler(bob.node));
+it("the listener closes although a client has opened a connection and sends nothing", async () => {
+  const server = await serveTls(createMeshHandler(bob.agent));
   const socket = connectTcp(server.port, "localhost");
   await once(socket, "connect");
-  // It is known to the server when a later one is served.
+  // When a later connection is served, the server has accepted this one.
   expect((await server.client().request(`${server.origin}/swarm/health`)).status).toBe(200);
   const ended = once(socket, "close");
   await server[Symbol.asyncDispose]();
   await ended;
 });
+
+describe("[MESH-M-1] hostile request targets", () => {
+  it("take linear time: 32 requests with 60,000 slashes are answered before the test's time is up", async () => {
+    await using server = await serveTls(createMeshHandler(bob.agent));
+    const session = connect(server.origin, { ca: server.ca });
+    onTestFinished(() => session.destroy());
+    const path = `/a${"/".repeat(60_000)}x`;
+    const statuses = await Promise.all(Array.from({ length: 32 }, () => statusAt(session, path)));
+    expect(new Set(statuses)).toEqual(new Set([404]));
+  });
+
+  it("an endpoint of a member that consists of slashes takes linear time", () => {
+    expect(withoutTrailingSlashes(`/a${"/".repeat(5_000_000)}x`)).toHaveLength(5_000_003);
+    expect(withoutTrailingSlashes("/swarm///")).toBe("/swarm");
+    expect(withoutTrailingSlashes("///")).toBe("");
+  });
+
+  it.each(["//", "//[", "/%", "/swarm/message%00", "/swarm/../swarm/nothing"])(
+    "%s is an unknown route",
+    async (target) => {
+      await using server = await serveTls(createMeshHandler(bob.agent));
+      const session = connect(server.origin, { ca: server.ca });
+      onTestFinished(() => session.destroy());
+      expect(await statusAt(session, target)).toBe(404);
+      expect(await statusAt(session, "/swarm/health/?probe=1")).toBe(200);
+    },
+  );
+
+  // HTTP/2 refuses these by itself.
+  it.each([
+    ["https://bob.example.com/swarm/health", 200],
+    ["https://bob.example.com/nothing", 404],
+    ["http://[", 404],
+    ["*", 404],
+  ])("%s over HTTP/1.1 is answered with %i", async (target, status) => {
+    await using server = await serveTls(createMeshHandler(bob.agent));
+    const socket = connectTls({ port: server.port, host: "localhost", ca: server.ca });
+    onTestFinished(() => void socket.destroy());
+    const method = target === "*" ? "OPTIONS" : "GET";
+    socket.write(`${method} ${target} HTTP/1.1\r\nhost: bob.example.com\r\n\r\n`);
+    const [data] = await once(socket, "data");
+    expect(String(data).split("\r\n")[0]).toContain(`HTTP/1.1 ${status} `);
+  });
+
+  it("unknown routes count as refused requests of their address", async () => {
+    for (let count = 0; count < 120; count += 1) expect((await bob.get("/nothing")).status).toBe(404);
+    const { status, headers } = await bob.get("/nothing");
+    expect([status, headers["retry-after"]]).toEqual([429, "60"]);
+  });
+});
+
+function statusAt(session: ClientHttp2Session, path: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request({ ":path": path });
+    stream.on("response", (headers) => resolve(headers[":status"]));
+    stream.on("error", reject);
+    stream.on("close", () => resolve("closed"));
+    stream.resume();
+  });
+}

@@ -1,16 +1,16 @@
-/** What becomes of mail to members of the mesh is told to its task, whoever delivers it and whenever. */
+/** The task learns the delivery result of mail to mesh members, whichever process delivers it and when. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { AgentFunction } from "../../src/engine/agent.js";
-import type { Entry } from "../../src/engine/entries.js";
+import type { Entry } from "../../src/engine/task/entries.js";
 import type { MeshOptions } from "../../src/mesh/options.js";
 import { openSqliteStore } from "../../src/store/index.js";
 import { agent, swarm } from "../kit/swarms.js";
 import { type Agent, Mesh, textsAt } from "./harness.js";
-import { type House, Houses } from "./houses.js";
+import { type House, Houses } from "./servers.js";
 
 let mesh: Mesh;
 let houses: Houses;
@@ -27,7 +27,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Writes to both members at once, and notes what it is told. Bob is asked as well, so that the task goes on. */
+/** Writes to both members at once and records the delivery results. Also asks bob, so that the task continues. */
 function desk(told: string[] = []) {
   const wait = { id: "3", name: "await_message", args: {} };
   const clerk: AgentFunction = ({ messages: [{ message }] }) => {
@@ -71,7 +71,7 @@ async function say(house: House, body: string): Promise<void> {
   await houses.settle();
 }
 
-/** What the task was told of what went to both. */
+/** The delivery results that the task received for the mail to both. */
 async function carriedIn(house: House, taskId: string): Promise<Entry[]> {
   const task = await house.mailroom.user("ann").requireTask(taskId);
   const entries: Entry[] = [];
@@ -82,17 +82,17 @@ async function carriedIn(house: House, taskId: string): Promise<Entry[]> {
   );
 }
 
-/** The process of an agent ends, with what it has on disk left. */
-async function end(house: House, { name, node, store }: Agent): Promise<void> {
+/** Ends the process of an agent and keeps its disk. */
+async function end(house: House, { name, agent, store }: Agent): Promise<void> {
   await houses.close(house);
-  await node.close();
+  await agent.close();
   await store.close();
   mesh.agents.delete(`${name}.example.com`);
 }
 
 it.each([
-  ["is carried when the last of them has it", true],
-  ["is not when one of them never got it", false],
+  ["is delivered when the last of them has it", true],
+  ["fails when one of them never got it", false],
 ])("mail to several members %s", async (_, comesBack) => {
   const { alice, bob, carol } = await lab({ deadline: 60_000 });
   const told: string[] = [];
@@ -108,7 +108,7 @@ it.each([
   expect(told.filter((text) => text.includes("was not delivered"))).toHaveLength(comesBack ? 0 : 1);
 });
 
-it("so much waits for a member and no more, and who wrote is told", async () => {
+it("the number of messages pending for a member is limited, and the sender is notified", async () => {
   const { alice } = await lab({ maxWaiting: 2 });
   const told: string[] = [];
   const house = await houses.open(alice, desk(told));
@@ -116,10 +116,10 @@ it("so much waits for a member and no more, and who wrote is told", async () => 
   for (const body of ["one", "two", "three"]) await say(house, body);
   for (const body of ["one", "two"]) expect(await carriedIn(house, body)).toEqual([]);
   expect(await carriedIn(house, "three")).toMatchObject([{ ok: false }]);
-  expect(told).toEqual([expect.stringContaining("too many messages already wait for carol")]);
+  expect(told).toEqual([expect.stringContaining("too many messages are pending for carol")]);
 });
 
-it("a task is told of its mail that was delivered before there was a mailroom", async () => {
+it("a task learns of mail that was delivered before the mailroom was open", async () => {
   const first = await lab();
   const before = await houses.open(first.alice, desk());
   mesh.down.add("carol.example.com");
@@ -135,7 +135,7 @@ it("a task is told of its mail that was delivered before there was a mailroom", 
   expect(await carriedIn(after, "hello")).toMatchObject([{ ok: true }]);
 });
 
-it("a task is told of its mail that arrived after it was taken up and before the carrier was started", async () => {
+it("a task learns of mail that arrived after its recovery and before the start of the carrier", async () => {
   const first = await lab();
   const before = await houses.open(first.alice, desk());
   mesh.down.add("carol.example.com");
@@ -154,7 +154,7 @@ it("a task is told of its mail that arrived after it was taken up and before the
   expect(await carriedIn(after, "hello")).toMatchObject([{ ok: true }]);
 });
 
-it("a task is told of its mail that a version had on its way which did not note whose it is", async () => {
+it("a task learns of mail sent by an earlier version, whose messages do not refer to their mail", async () => {
   const first = await lab();
   const before = await houses.open(first.alice, desk());
   for (const name of ["bob", "carol"]) mesh.down.add(`${name}.example.com`);

@@ -1,4 +1,4 @@
-/** Checklist items 13–30 and 67: which messages are taken; with the attacks of section 8 on messages. */
+/** Which messages are accepted, and attacks with messages. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { signFields } from "../../src/mesh/signature.js";
 import { type Agent, alice, bob, bodyOf, carol, forEachTest, mesh, textsAt } from "./harness.js";
@@ -25,7 +25,7 @@ const inboxOf = async (agent: Agent, type = "message") =>
   (await agent.store.mesh.inbox({ limit: 100 })).filter((message) => message.type === type);
 
 describe("messages", () => {
-  it("[ASP-ENDP-03, ASP-STAT-09] 14. a valid direct message is queued", async () => {
+  it("[ASP-ENDP-03, ASP-STAT-09] a valid direct message is queued", async () => {
     const message = alice.message({ swarm_id: lab, recipient: "bob", content: "hi" });
     const response = await bob.post("/swarm/message", message);
     expect(response.status).toBe(200);
@@ -35,9 +35,9 @@ describe("messages", () => {
     ]);
   });
 
-  it("[ASP-MSGF-06] 15. a broadcast reaches every other member once, with identical bodies", async () => {
+  it("[ASP-MSGF-06] a broadcast reaches every other member once, with identical bodies", async () => {
     mesh.calls.length = 0;
-    const { messageId, recipients } = await alice.node.send({ swarmId: lab, content: "hello all" });
+    const { messageId, recipients } = await alice.agent.send({ swarmId: lab, content: "hello all" });
     await mesh.settle();
     expect([...recipients].sort()).toEqual(["bob", "carol"]);
     expect(new Set(mesh.calls.map(({ body }) => body)).size).toBe(1);
@@ -47,7 +47,7 @@ describe("messages", () => {
     expect(await alice.store.mesh.sentCounts(lab)).toMatchObject({ delivered: 3, sent: 0, failed: 0 });
   });
 
-  it.each(FIELDS)("[ASP-MSGF-01] 16. without %s a message is malformed", async (field) => {
+  it.each(FIELDS)("[ASP-MSGF-01] a message without %s is malformed", async (field) => {
     const message: Record<string, unknown> = { ...alice.message({ swarm_id: lab }) };
     delete message[field];
     const response = await bob.post("/swarm/message", message);
@@ -55,7 +55,7 @@ describe("messages", () => {
     expect(bodyOf(response).error?.code).toBe("INVALID_FORMAT");
   });
 
-  it("[ASP-MSGF-02, ASP-MSGF-05] 17. unknown type and priority are refused, nulls are absent", async () => {
+  it("[ASP-MSGF-02, ASP-MSGF-05] unknown types and priorities are refused, nulls count as absent", async () => {
     const message = alice.message({ swarm_id: lab });
     expect(await bob.answer({ ...message, type: "shout" })).toBe(400);
     expect(await bob.answer({ ...message, priority: "urgent" })).toBe(400);
@@ -67,9 +67,9 @@ describe("messages", () => {
     expect(await bob.answer({ ...message, ...nulls })).toBe(200);
   });
 
-  it("[ASP-VERS-01] 18. what we send has no nulls, and no normal priority", async () => {
+  it("[ASP-VERS-01] sent messages have no nulls and omit the normal priority", async () => {
     mesh.calls.length = 0;
-    await alice.node.send({
+    await alice.agent.send({
       swarmId: lab,
       to: "bob",
       content: "x",
@@ -82,7 +82,7 @@ describe("messages", () => {
   });
 
   it.each(["http://alice.example.com/swarm", "https://u:p@alice.example.com/", "https://a/#f", "nonsense"])(
-    "19. the endpoint %s is refused",
+    "the endpoint %s is refused",
     async (endpoint) => {
       const message = alice.message({ swarm_id: lab });
       expect(await bob.answer({ ...message, sender: { agent_id: "alice", endpoint } })).toBe(400);
@@ -94,12 +94,12 @@ describe("messages", () => {
     ["1.0.0", 400],
     ["0.1", 400],
     ["v0.1.0", 400],
-  ])("[ASP-VERS-02] 20. version %s is answered %i", async (protocol_version, status) => {
+  ])("[ASP-VERS-02] version %s is answered with status %i", async (protocol_version, status) => {
     const message = { ...alice.message({ swarm_id: lab }), protocol_version };
     expect(await bob.answer(message)).toBe(status);
   });
 
-  it("[ASP-SECU-01, ASP-ENDP-05] 21, 8.1, 8.6: an unsigned message is refused, and one that a stranger or another member signed", async () => {
+  it("[ASP-SECU-01, ASP-ENDP-05] an unsigned message is refused, and one signed by an unknown agent or another member", async () => {
     const message = alice.message({ swarm_id: lab });
     const { signature: _, ...unsigned } = message;
     expect(await bob.answer(unsigned)).toBe(400);
@@ -112,7 +112,7 @@ describe("messages", () => {
     expect(await inboxOf(bob)).toEqual([]);
   });
 
-  it("[ASP-SECU-02, ASP-ENDP-06, ASP-ENDP-07] 22. an unknown swarm is 404, a stranger 403, and a stranger causes no fetch from its endpoint", async () => {
+  it("[ASP-SECU-02, ASP-ENDP-06, ASP-ENDP-07] an unknown swarm is 404, an unknown sender 403, and causes no fetch from its endpoint", async () => {
     const unknown = await bob.post("/swarm/message", alice.message({ swarm_id: crypto.randomUUID() }));
     expect([unknown.status, bodyOf(unknown).error?.code]).toEqual([404, "SWARM_NOT_FOUND"]);
     const mallory = await mesh.agent("mallory");
@@ -123,13 +123,13 @@ describe("messages", () => {
     expect(mesh.calls.filter(({ url }) => url.includes("mallory"))).toEqual([]);
   });
 
-  it("23. a message for somebody else is 403", async () => {
+  it("a message addressed to another agent is 403", async () => {
     expect(await bob.answer(alice.message({ swarm_id: lab, recipient: "carol" }))).toBe(403);
   });
 
-  it("[ASP-OURS-01] 24. the same message twice is queued once, and wakes once", async () => {
+  it("[ASP-OURS-01] a repeated message is queued once and triggers one wake-up", async () => {
     const woken: string[] = [];
-    bob.node.onMessage(({ messageId }) => woken.push(messageId));
+    bob.agent.onMessage(({ messageId }) => woken.push(messageId));
     const message = alice.message({ swarm_id: lab });
     const answers = await Promise.all([1, 2, 3].map(() => bob.post("/swarm/message", message)));
     answers.push(await bob.post("/swarm/message", { ...message, metadata: { other: 1 } }));
@@ -138,7 +138,7 @@ describe("messages", () => {
     expect(await inboxOf(bob)).toHaveLength(1);
   });
 
-  it("25. the same id from two members is two messages (8.5)", async () => {
+  it("the same id from two members is two messages", async () => {
     const message_id = crypto.randomUUID();
     for (const sender of [alice, carol]) {
       expect(await bob.answer(sender.message({ swarm_id: lab, message_id }))).toBe(200);
@@ -151,7 +151,7 @@ describe("messages", () => {
     ["four minutes ahead", 240_000, 200, undefined],
     ["23 hours ago", -82_800_000, 200, undefined],
     ["25 hours ago", -90_000_000, 400, "timestamp_too_old"],
-  ])("26. a timestamp %s", async (_, offset, status, reason) => {
+  ])("a timestamp %s", async (_, offset, status, reason) => {
     const response = await bob.post(
       "/swarm/message",
       alice.message({ swarm_id: lab }, { at: mesh.clock.now() + offset }),
@@ -160,7 +160,7 @@ describe("messages", () => {
     expect(bodyOf(response).error?.details?.reason).toBe(reason);
   });
 
-  it("[ASP-MSGF-07] 26. an expired message is refused", async () => {
+  it("[ASP-MSGF-07] an expired message is refused", async () => {
     const expires_at = new Date(mesh.clock.now() - 1).toISOString();
     const response = await bob.post(
       "/swarm/message",
@@ -178,19 +178,19 @@ describe("messages", () => {
     { type: "github_repo", repo: "no slash" },
     { type: "gitlab_issue", repo: "o/r" },
     { type: "url", url: "https://x", action: "liked" },
-  ])("[ASP-MSGF-03] 27. the reference %j is refused when sending", async (reference) => {
+  ])("[ASP-MSGF-03] the reference %j is refused when sending", async (reference) => {
     await expect(
-      alice.node.send({ swarmId: lab, content: "x", extras: { references: [reference] } }),
+      alice.agent.send({ swarmId: lab, content: "x", extras: { references: [reference] } }),
     ).rejects.toThrow(/references/);
   });
 
-  it("27. a thread that has no id is refused when sending", async () => {
+  it("an invalid thread id is refused when sending", async () => {
     await expect(
-      alice.node.send({ swarmId: lab, content: "x", extras: { thread_id: "no" } }),
+      alice.agent.send({ swarmId: lab, content: "x", extras: { thread_id: "no" } }),
     ).rejects.toThrow(/thread_id/);
   });
 
-  it("27. what a newer version may know passes on receipt, what is broken does not", async () => {
+  it("unknown reference types pass on receipt, malformed references do not", async () => {
     const newer = alice.message({
       swarm_id: lab,
       extras: { references: [{ type: "gitlab_issue", action: "liked" }] },
@@ -203,16 +203,16 @@ describe("messages", () => {
     expect(await bob.answer(broken)).toBe(400);
   });
 
-  it("28. too long a content is refused by sender and receiver; characters count, not code units (8.20)", async () => {
+  it("content that is too long is refused by sender and receiver; characters count, not code units", async () => {
     const long = "x".repeat(65_537);
-    await expect(alice.node.send({ swarmId: lab, content: long })).rejects.toThrow(/65536/);
+    await expect(alice.agent.send({ swarmId: lab, content: long })).rejects.toThrow(/65536/);
     expect(await bob.answer(alice.message({ swarm_id: lab, content: long }))).toBe(400);
     const emoji = "😀".repeat(65_536);
     expect(await bob.answer(alice.message({ swarm_id: lab, content: emoji }))).toBe(200);
     expect(await bob.answer("x".repeat(2 * 1024 * 1024 + 1))).toBe(413);
   });
 
-  it("29. the two headers may be missing, but must not contradict", async () => {
+  it("the two headers are optional, but must not contradict the message", async () => {
     const post = (headers: Record<string, string>) =>
       bob.post("/swarm/message", alice.message({ swarm_id: lab }), headers);
     expect((await post({})).status).toBe(200);
@@ -221,7 +221,7 @@ describe("messages", () => {
     expect((await post({ "x-swarm-protocol": "2.0.0" })).status).toBe(400);
   });
 
-  it("[ASP-ENDP-04] 30. every error has the object form and echoes nothing (8.25)", async () => {
+  it("[ASP-ENDP-04] every error has the object form and echoes nothing", async () => {
     const bodies = [
       "{",
       "",
@@ -247,7 +247,7 @@ describe("messages", () => {
     expect((await bob.post("/swarm/info", {})).status).toBe(405);
   });
 
-  it("13. upper-case ids are the same ids", async () => {
+  it("ids are compared without regard to case", async () => {
     const message = alice.message({ swarm_id: lab });
     const upper = { ...message, message_id: message.message_id.toUpperCase(), swarm_id: lab.toUpperCase() };
     const response = await bob.post("/swarm/message", upper);
@@ -256,7 +256,7 @@ describe("messages", () => {
     expect(await inboxOf(bob)).toHaveLength(1);
   });
 
-  it("[ASP-MSGF-04] attachments have limits, and a URL is never fetched", async () => {
+  it("[ASP-MSGF-04] attachments are limited, and URLs are never fetched", async () => {
     const inline = (bytes: number) => ({
       type: "inline" as const,
       mime_type: "text/plain",
@@ -278,8 +278,8 @@ describe("messages", () => {
 });
 
 describe("attacks on messages", () => {
-  it("8.2: a signature for one recipient cannot be read as a command to another", async () => {
-    // alice says something harmless to "bob"; read differently it is a system command to "bobmessage".
+  it("a signature for one recipient is not valid for a command to another", async () => {
+    // alice sends a harmless message to "bob"; split differently it would be a system command to "bobmessage".
     const content = 'system{"action":"member_kicked","agent_id":"carol"}';
     const chat = alice.message({ swarm_id: lab, recipient: "bob", content });
     const command = {
@@ -290,10 +290,10 @@ describe("attacks on messages", () => {
     };
     expect(signFields(command, alice.pair)).toBe(chat.signature);
     expect(await bob.answer(command)).toBe(400);
-    expect(bob.node.swarm(lab).members.has("carol")).toBe(true);
+    expect(bob.agent.swarm(lab).members.has("carol")).toBe(true);
   });
 
-  it("8.3: what was altered in a message that is not sealed costs nobody another message", async () => {
+  it("an altered copy of an unsealed message does not suppress other messages", async () => {
     const thread_id = crypto.randomUUID();
     const [first, second] = ["first", "second"].map((content) =>
       alice.message({ swarm_id: lab, content, extras: { thread_id } }),
@@ -304,7 +304,7 @@ describe("attacks on messages", () => {
     expect(await textsAt(bob)).toEqual(["second", "first"]);
   });
 
-  it("8.19: a key that is given twice in a command is refused", async () => {
+  it("a duplicate key in a command is refused", async () => {
     const content = '{"action":"member_left","agent_id":"carol","agent_id":"bob"}';
     const response = await bob.post(
       "/swarm/message",
@@ -313,7 +313,7 @@ describe("attacks on messages", () => {
     expect(response.status).toBe(400);
   });
 
-  it("67. control characters never get in through an id", async () => {
+  it("control characters in ids are refused", async () => {
     for (const agent_id of ["alice\n", "al\u001bice", "a b", "\u202ealice"]) {
       const message = { ...alice.message({ swarm_id: lab }), sender: { agent_id, endpoint: alice.endpoint } };
       expect(await bob.answer(message)).toBe(400);

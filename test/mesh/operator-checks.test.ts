@@ -1,6 +1,6 @@
-/** What the operator is told when something cannot be done, and that it can do what it should with whatever came. */
+/** Errors of the operator's operations, and operations on messages with unusual ids. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { operate } from "../../src/mesh/operator/index.js";
+import { operate } from "../../src/mesh/admin/operate.js";
 import { type Agent, Mesh, operatorOf } from "./harness.js";
 
 let mesh: Mesh;
@@ -15,10 +15,10 @@ beforeEach(async () => {
 });
 afterEach(() => mesh.close());
 
-const ask = ({ node, store, directory }: Agent, name: string, given: object) =>
-  operate({ node, reads: store.mesh, directory }, name, given);
+const ask = ({ agent, store, directory }: Agent, name: string, given: object) =>
+  operate({ agent, reads: store.mesh, directory }, name, given);
 
-describe("a message that every peer would refuse is refused at once", () => {
+describe("sending a message that every peer would refuse", () => {
   const send = (extras: object) => ask(alice, "send", { swarm: lab, message: "x", extras });
   const halves = (bytes: number) => {
     const content = Buffer.alloc(bytes / 2).toString("base64");
@@ -27,11 +27,11 @@ describe("a message that every peer would refuse is refused at once", () => {
 
   it.each([
     ["a priority that the protocol does not have", { priority: "urgent" }, "priority"],
-    ["metadata that is no object", { metadata: "abc" }, "metadata"],
-    ["a list where an id should be", { in_reply_to: [crypto.randomUUID()] }, "in_reply_to"],
-    ["a list where a time should be", { expires_at: ["2030-01-01T00:00:00Z"] }, "expires_at"],
-    ["attachments that are too much together", halves(2 * 1024 * 1024), "longer than"],
-  ])("%s", async (_what, extras, named) => {
+    ["metadata that is not an object", { metadata: "abc" }, "metadata"],
+    ["a list instead of an id", { in_reply_to: [crypto.randomUUID()] }, "in_reply_to"],
+    ["a list instead of a time", { expires_at: ["2030-01-01T00:00:00Z"] }, "expires_at"],
+    ["attachments that exceed the limit together", halves(2 * 1024 * 1024), "exceeds"],
+  ])("sending is refused for %s", async (_what, extras, named) => {
     await expect(send(extras)).rejects.toMatchObject({
       code: "invalid_message",
       message: expect.stringContaining(named),
@@ -39,14 +39,14 @@ describe("a message that every peer would refuse is refused at once", () => {
     expect(await alice.store.mesh.sent({ limit: 9 })).toEqual([]);
   });
 
-  it("what is just within the limit arrives, and null counts as absent", async () => {
+  it("a message just within the limits arrives, and null counts as absent", async () => {
     await send({ ...halves(1_560_000), priority: "high", references: null, metadata: null });
     await mesh.settle();
     expect((await ask(alice, "sent", {})).messages).toMatchObject([{ status: "delivered" }]);
   });
 });
 
-describe("a message can be put away and answered, whatever its id", () => {
+describe("messages with unusual ids", () => {
   const odd = "11111111-1111-1111-1111-1111111111aA";
   const imported = "Msg 1?";
 
@@ -63,11 +63,11 @@ describe("a message can be put away and answered, whatever its id", () => {
         status: "unread",
       },
     ];
-    const state = { ...bob.node.exportState(), schema_version: "2.0.0", inbox };
-    await bob.node.importState(JSON.stringify(state), { mode: "merge" });
+    const state = { ...bob.agent.exportState(), schema_version: "2.0.0", inbox };
+    await bob.agent.importState(JSON.stringify(state), { mode: "merge" });
   });
 
-  it.each([odd, imported])("by operations: %s", async (message_id) => {
+  it.each([odd, imported])("operations can archive and answer the message %s", async (message_id) => {
     await ask(bob, "send", { reply_to: message_id, message: "and you" });
     await mesh.settle();
     expect((await alice.store.mesh.inbox({ limit: 1 }))[0]).toMatchObject({ content: "and you" });
@@ -75,7 +75,7 @@ describe("a message can be put away and answered, whatever its id", () => {
     expect(await ask(bob, "delete", { message_id })).toMatchObject({ status: "deleted" });
   });
 
-  it("by routes", async () => {
+  it("routes can move messages with unusual ids", async () => {
     const operator = operatorOf(bob);
     for (const id of [odd, imported]) {
       const path = `/api/inbox/${encodeURIComponent(id)}`;
@@ -88,7 +88,7 @@ describe("a message can be put away and answered, whatever its id", () => {
   });
 });
 
-it("an invite beyond all times is refused with a reason", async () => {
+it("an invite that expires too late is refused with a reason", async () => {
   for (const expires of [1e13, 1e300, 100_000_000]) {
     await expect(ask(alice, "invite", { swarm: lab, expires })).rejects.toMatchObject({
       code: "invalid_invite",
@@ -97,10 +97,10 @@ it("an invite beyond all times is refused with a reason", async () => {
   }
 });
 
-it("who is not banned cannot be unbanned; who is no master is told to ask it", async () => {
+it("unbanning an agent that is not banned fails; other members than the master are referred to the master", async () => {
   const unban = (agent: Agent) => ask(agent, "unban", { swarm: lab, agent: "bob" });
   await expect(unban(alice)).rejects.toMatchObject({ code: "member_not_found" });
   await expect(unban(bob)).rejects.toMatchObject({ code: "not_master" });
-  await alice.node.kick(lab, "bob");
+  await alice.agent.kick(lab, "bob");
   expect(await unban(alice)).toMatchObject({ status: "unbanned" });
 });

@@ -1,6 +1,6 @@
-/** Checklist item 66: the routes by which the operator reads and sorts what came. */
+/** The routes on which the operator reads and sorts incoming messages. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { operate } from "../../src/mesh/operator/index.js";
+import { operate } from "../../src/mesh/admin/operate.js";
 import { alice, bob, forEachTest, mesh, operatorOf } from "./harness.js";
 
 forEachTest();
@@ -12,17 +12,17 @@ beforeEach(async () => {
 });
 
 const operation = (name: "messages" | "archive_all", args: object = {}) =>
-  operate({ node: bob.node, reads: bob.store.mesh, directory: bob.directory }, name, args);
+  operate({ agent: bob.agent, reads: bob.store.mesh, directory: bob.directory }, name, args);
 
-/** Alice says it, and bob takes it. */
+/** Sends a message from alice to bob and returns it. */
 async function said(content: string): Promise<string> {
   const message = alice.message({ swarm_id: lab, content });
   expect(await bob.answer(message)).toBe(200);
   return message.message_id;
 }
 
-describe("66. the operator's routes", () => {
-  it("show what came with a message; lists leave out the contents of files", async () => {
+describe("the operator's routes", () => {
+  it("the operator's routes show the extras of a message; lists omit the contents of attachments", async () => {
     const extras = {
       priority: "high",
       attachments: [{ type: "inline", mime_type: "text/plain", content: "aGVsbG8=" }],
@@ -41,18 +41,18 @@ describe("66. the operator's routes", () => {
     );
   });
 
-  it("find a message by its id though another member gave its own the same id later", async () => {
+  it("the operator's routes find a message by its id although another member used the same id later", async () => {
     const aaron = await mesh.agent("aaron");
-    await aaron.node.join(await alice.node.invite(lab));
+    await aaron.agent.join(await alice.agent.invite(lab));
     const message_id = await said("the original");
     const shadow = aaron.message({ swarm_id: lab, message_id, content: "a shadow" });
     expect(await bob.answer(shadow)).toBe(200);
     expect((await operator("GET", `/api/inbox/${message_id}`)).body).toMatchObject({ sender_id: "alice" });
   });
 
-  it("show and archive what was imported from other software, whatever its senders are called", async () => {
+  it("the operator's routes show and archive messages imported from other software, whatever their senders", async () => {
     const state = {
-      ...JSON.parse(JSON.stringify(bob.node.exportState())),
+      ...JSON.parse(JSON.stringify(bob.agent.exportState())),
       schema_version: "2.0.0",
       inbox: ["a/b", "carol"].map((sender_id) => ({
         message_id: crypto.randomUUID(),
@@ -65,8 +65,8 @@ describe("66. the operator's routes", () => {
         status: "unread",
       })),
     };
-    await bob.node.importState(JSON.stringify(state), { mode: "merge" });
-    // Its content only looks like a message with extras.
+    await bob.agent.importState(JSON.stringify(state), { mode: "merge" });
+    // The content only looks like a message with extras.
     expect((await operation("messages")).messages).toContainEqual(
       expect.objectContaining({ sender_id: "a/b", extras: {} }),
     );
@@ -78,7 +78,7 @@ describe("66. the operator's routes", () => {
     }
   });
 
-  it("list, show, count and move messages", async () => {
+  it("the operator's routes list, show, count and move messages", async () => {
     const [first, second, third] = [await said("one"), await said("two"), await said("three")];
     const list = await operator("GET", "/api/inbox?limit=2");
     expect(list.body.messages).toMatchObject([{ content_preview: "three" }, { content_preview: "two" }]);
@@ -106,8 +106,8 @@ describe("66. the operator's routes", () => {
     expect((await operator("GET", `/api/inbox/${crypto.randomUUID()}`)).status).toBe(404);
   });
 
-  it("list and count what was sent", async () => {
-    await bob.node.send({ swarmId: lab, content: "out" });
+  it("the operator's routes list and count sent messages", async () => {
+    await bob.agent.send({ swarmId: lab, content: "out" });
     await mesh.settle();
     expect((await operator("GET", "/api/outbox")).body.messages).toMatchObject([
       { recipient_id: "alice", status: "delivered" },
@@ -116,14 +116,14 @@ describe("66. the operator's routes", () => {
   });
 });
 
-it("what was deleted is purged, but for what has become a task that goes on", async () => {
+it("deleted messages are purged, except those of a running task", async () => {
   const [waiting, begun] = [await said("waiting"), await said("begun")];
   const { id = "" } = (await bob.store.mesh.byMessageId(begun)) ?? {};
   const begin = { kind: "mesh.queue.mark", id, from: ["pending"], status: "processing", at: 0 };
   await bob.store.commit({ appends: [], rows: [begin] });
   for (const messageId of [waiting, begun]) await operator("POST", `/api/inbox/${messageId}/delete`);
   mesh.clock.jump(1);
-  await bob.node.purge({ deletedBefore: mesh.clock.now() });
+  await bob.agent.purge({ deletedBefore: mesh.clock.now() });
   expect(await bob.store.mesh.byMessageId(waiting)).toBeUndefined();
   expect(await bob.store.mesh.byMessageId(begun)).toMatchObject({ box: "deleted" });
 });

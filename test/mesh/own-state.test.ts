@@ -1,4 +1,4 @@
-/** An export that comes back to the agent it was made by: nothing that was decided since may be undone. */
+/** Importing an agent's own export: nothing that was decided since is undone. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { keyPairFromSeed } from "../../src/mesh/identity/keys.js";
 import { type Agent, Mesh, membersAt } from "./harness.js";
@@ -13,107 +13,107 @@ beforeEach(async () => {
   alice = await mesh.agent("alice");
   bob = await mesh.agent("bob");
   carol = await mesh.agent("carol");
-  lab = (await alice.node.create("Lab")).id;
+  lab = (await alice.agent.create("Lab")).id;
 });
 afterEach(() => mesh.close());
 
-const exported = () => JSON.stringify(alice.node.exportState());
-const replacedBy = (state: string) => alice.node.importState(state, { mode: "replace" });
+const exported = () => JSON.stringify(alice.agent.exportState());
+const replacedBy = (state: string) => alice.agent.importState(state, { mode: "replace" });
 
-it("a revoked invite stays revoked", async () => {
-  const invite = await alice.node.invite(lab);
-  await alice.node.revoke(lab, invite);
+it("a revoked invite stays revoked after an import", async () => {
+  const invite = await alice.agent.invite(lab);
+  await alice.agent.revoke(lab, invite);
   await replacedBy(exported());
-  await expect(bob.node.join(invite)).rejects.toMatchObject({ code: "join_refused" });
+  await expect(bob.agent.join(invite)).rejects.toMatchObject({ code: "join_refused" });
   expect(membersAt(alice, lab)).toEqual(["alice"]);
 });
 
-it("an invite that was used up stays used up", async () => {
-  const invite = await alice.node.invite(lab, { maxUses: 1 });
-  await bob.node.join(invite);
+it("a used up invite stays used up after an import", async () => {
+  const invite = await alice.agent.invite(lab, { maxUses: 1 });
+  await bob.agent.join(invite);
   await replacedBy(exported());
-  await expect(carol.node.join(invite)).rejects.toMatchObject({ code: "join_refused" });
+  await expect(carol.agent.join(invite)).rejects.toMatchObject({ code: "join_refused" });
 });
 
-it("who waited for approval still does", async () => {
-  const { id } = await alice.node.create("Club", { requireApproval: true });
-  await expect(bob.node.join(await alice.node.invite(id))).rejects.toMatchObject({ code: "pending" });
+it("a pending join stays pending after an import", async () => {
+  const { id } = await alice.agent.create("Club", { requireApproval: true });
+  await expect(bob.agent.join(await alice.agent.invite(id))).rejects.toMatchObject({ code: "pending" });
   await replacedBy(exported());
-  expect(alice.node.pending(id)).toMatchObject([{ agentId: "bob" }]);
+  expect(alice.agent.pending(id)).toMatchObject([{ agentId: "bob" }]);
 });
 
-it("who was kicked stays out, also by a file from before the kick", async () => {
-  const invite = await alice.node.invite(lab);
-  await bob.node.join(invite);
+it("a kicked member stays out, even with a file from before the kick", async () => {
+  const invite = await alice.agent.invite(lab);
+  await bob.agent.join(invite);
   const before = exported();
-  await alice.node.kick(lab, "bob");
+  await alice.agent.kick(lab, "bob");
   await mesh.settle();
   for (const mode of ["replace", "merge"] as const) {
-    const { conflicts } = await alice.node.importState(before, { mode });
+    const { conflicts } = await alice.agent.importState(before, { mode });
     expect(conflicts).toEqual([expect.stringContaining("bob was kicked")]);
     expect(membersAt(alice, lab)).toEqual(["alice"]);
   }
-  await expect(bob.node.join(invite)).rejects.toMatchObject({ code: "join_refused" });
+  await expect(bob.agent.join(invite)).rejects.toMatchObject({ code: "join_refused" });
 });
 
-it("a swarm that the file does not have is gone with its invites and bans", async () => {
+it("a swarm that is not in the file is removed with its invites and bans", async () => {
   const before = exported();
-  const { id } = await alice.node.create("Other");
-  const invite = await alice.node.invite(id);
+  const { id } = await alice.agent.create("Other");
+  const invite = await alice.agent.invite(id);
   await replacedBy(before);
-  expect(alice.node.swarms.map((swarm) => swarm.id)).toEqual([lab]);
+  expect(alice.agent.swarms.map((swarm) => swarm.id)).toEqual([lab]);
   const left = (await alice.store.mesh.view()).filter((write) => write.kind === "mesh.invite.put");
   expect(left).toEqual([]);
-  await expect(bob.node.join(invite)).rejects.toMatchObject({ code: "join_refused" });
+  await expect(bob.agent.join(invite)).rejects.toMatchObject({ code: "join_refused" });
 });
 
-it("a file from before a change of keys leaves a master that can invite, a member as long as it was", async () => {
-  const joinedAt = alice.node.swarm(lab).members.get("alice")?.joinedAt;
+it("a file from before a key change leaves the master able to invite, and keeps the time of joining", async () => {
+  const joinedAt = alice.agent.swarm(lab).members.get("alice")?.joinedAt;
   const before = exported();
   mesh.clock.jump(1_000);
   const pair = keyPairFromSeed(Buffer.alloc(32, 77));
-  await alice.node.rotateKey({ pair, install: () => undefined });
+  await alice.agent.rotateKey({ pair, install: () => undefined });
   for (const mode of ["replace", "merge"] as const) {
-    expect((await alice.node.importState(before, { mode })).conflicts).toEqual([]);
-    const self = alice.node.swarm(lab).members.get("alice");
+    expect((await alice.agent.importState(before, { mode })).conflicts).toEqual([]);
+    const self = alice.agent.swarm(lab).members.get("alice");
     expect(self).toMatchObject({ publicKey: pair.publicKey.text, joinedAt });
   }
-  await bob.node.join(await alice.node.invite(lab));
+  await bob.agent.join(await alice.agent.invite(lab));
   expect(membersAt(alice, lab)).toEqual(["alice", "bob"]);
 });
 
-it("every name that a swarm may have comes back, and every id", async () => {
-  await alice.node.create("😀".repeat(200));
+it("every valid swarm name and id survives an export and import", async () => {
+  await alice.agent.create("😀".repeat(200));
   await replacedBy(exported());
-  expect(alice.node.swarms.map(({ name }) => [...name].length)).toContain(200);
+  expect(alice.agent.swarms.map(({ name }) => [...name].length)).toContain(200);
   const odd = "11111111-1111-1111-1111-111111111111";
   await replacedBy(exported().replaceAll(lab, odd));
-  expect(alice.node.swarm(odd).name).toBe("Lab");
+  expect(alice.agent.swarm(odd).name).toBe("Lab");
 });
 
-it("what is muted is an agent, so that an export can come back", async () => {
-  await expect(alice.node.mute("agent", "bob@lab")).rejects.toMatchObject({ code: "invalid_request" });
-  await alice.node.mute("agent", "bob");
+it("only valid agent ids can be muted, so that an export can be imported", async () => {
+  await expect(alice.agent.mute("agent", "bob@lab")).rejects.toMatchObject({ code: "invalid_request" });
+  await alice.agent.mute("agent", "bob");
   await replacedBy(exported());
-  expect([...alice.node.core.view.mutedAgents.keys()]).toEqual(["bob"]);
+  expect([...alice.agent.context.view.mutedAgents.keys()]).toEqual(["bob"]);
 });
 
 it.each(["merge", "replace"] as const)(
-  "who was kicked by another stays out for a mere member, too (%s)",
+  "an agent kicked by the master stays out for an ordinary member (%s)",
   async (mode) => {
-    for (const agent of [bob, carol]) await agent.node.join(await alice.node.invite(lab));
+    for (const agent of [bob, carol]) await agent.agent.join(await alice.agent.invite(lab));
     await mesh.settle();
-    const before = JSON.stringify(bob.node.exportState());
-    await alice.node.kick(lab, "carol");
+    const before = JSON.stringify(bob.agent.exportState());
+    await alice.agent.kick(lab, "carol");
     await mesh.settle();
-    const { conflicts } = await bob.node.importState(before, { mode });
+    const { conflicts } = await bob.agent.importState(before, { mode });
     expect(membersAt(bob, lab)).toEqual(["alice", "bob"]);
     expect(conflicts.join()).toContain("carol");
   },
 );
 
-it("a swarm of the same name gets another alias, wherever in the file it stands", async () => {
-  const state = alice.node.exportState();
+it("a swarm of the same name gets another alias, wherever it is in the file", async () => {
+  const state = alice.agent.exportState();
   const other = crypto.randomUUID();
   const text = JSON.stringify(state).replace(
     /"swarms":\{("[^"]+"):(\{.*?\}\})/u,
@@ -121,7 +121,7 @@ it("a swarm of the same name gets another alias, wherever in the file it stands"
       whole.replace(`${id}:`, `"${other}":${swarm.replaceAll(lab, other)},${id}:`),
   );
   await replacedBy(text);
-  expect(new Map(alice.node.swarms.map(({ id, alias }) => [id, alias]))).toEqual(
+  expect(new Map(alice.agent.swarms.map(({ id, alias }) => [id, alias]))).toEqual(
     new Map([
       [lab, "lab"],
       [other, "lab-2"],

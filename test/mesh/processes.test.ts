@@ -1,13 +1,13 @@
-/** Three real processes over real TLS: operations, members that are away, partitions, and SIGKILL. */
+/** Three real processes over real TLS: operations, unreachable members, partitions and SIGKILL. */
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { keyPairFromSeed } from "../../src/mesh/identity/keys.js";
 import type { HttpClient } from "../../src/net/index.js";
+import { Processes, type Running, Wire } from "./agent-processes.js";
 import { tokenOf } from "./harness.js";
 import { eventually, freePort, localClient } from "./kit.js";
-import { Processes, type Running, Wire } from "./node-processes.js";
 
-// Real processes are slow to start on a busy machine.
+// Real processes start slowly on a busy machine.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 let processes: Processes;
@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 describe("three agents in three processes", () => {
-  it("[ASP-OPER-06, ASP-OURS-04] join, talk, kick and transfer, with members away and killed in between", async () => {
+  it("[ASP-OPER-06, ASP-OURS-04] three processes join, talk, kick and transfer, with members unreachable and killed in between", async () => {
     const ports = [await freePort(), await freePort(), await freePort()] as const;
     let [alice, bob, carol] = await Promise.all([
       processes.start("alice", ports[0]),
@@ -43,7 +43,7 @@ describe("three agents in three processes", () => {
       await eventually(() => agent.call("texts", lab), ["hello all"]);
     }
 
-    // Carol is killed; what is sent meanwhile waits, also when the sender is killed, too.
+    // Carol is killed. Messages to her wait, even after the sender was also killed.
     await carol.kill();
     await alice.call("send", lab, "carol", "while you were away");
     await alice.call("transfer", lab, "bob");
@@ -57,7 +57,7 @@ describe("three agents in three processes", () => {
     await eventually(() => carol.call("texts", lab), ["hello all", "while you were away"]);
     await eventually(() => carol.call("swarms"), [{ id: lab, master: "bob", members: all }]);
 
-    // The new master kicks somebody who is not there.
+    // The new master kicks an unreachable member.
     await alice.kill();
     await bob.call("kick", lab, "alice");
     await eventually(() => carol.call("swarms"), [{ id: lab, master: "bob", members: ["bob", "carol"] }]);
@@ -70,10 +70,10 @@ describe("three agents in three processes", () => {
   });
 });
 
-describe("three agents with wires between them that can be cut", () => {
+describe("three agents with links that can be cut", () => {
   const all = ["ann", "ben", "cleo"];
   const agents = new Map<string, Running>();
-  /** By who calls whom. */
+  /** By caller and callee. */
   const wires = new Map<string, Wire>();
   let ports: Map<string, number>;
 
@@ -100,7 +100,7 @@ describe("three agents with wires between them that can be cut", () => {
     agents.set(name, await processes.start(name, portOf(name), detours));
   }
 
-  /** A swarm of the three that ann made. */
+  /** A swarm of the three that ann created. */
   async function swarmOfAll(name: string): Promise<string> {
     const id = String(await agent("ann").call("create", name));
     for (const joiner of ["ben", "cleo"]) {
@@ -120,7 +120,7 @@ describe("three agents with wires between them that can be cut", () => {
     const texts = await agent(name).call("texts", id);
     return Array.isArray(texts) ? texts.map(String).sort() : [];
   };
-  /** Nobody waits for the pause that its outbox makes after a failure. */
+  /** Skips the retry delay of the outbox after a failure. */
   async function mend(): Promise<void> {
     for (const wire of wires.values()) wire.mend();
     for (const from of all) {
@@ -130,14 +130,14 @@ describe("three agents with wires between them that can be cut", () => {
     }
   }
 
-  it("[ASP-OURS-04] a partition heals: what each did alone, all agree on afterwards", async () => {
+  it("[ASP-OURS-04] after a partition all agents agree on what each did alone", async () => {
     const lab = await swarmOfAll("Lab");
     for (const wire of wires.values()) wire.cut();
     await agent("ann").call("send", lab, "broadcast", "from ann");
     await agent("ann").call("transfer", lab, "ben");
     await agent("ben").call("send", lab, "broadcast", "from ben");
     await agent("cleo").call("send", lab, "broadcast", "from cleo");
-    // Everybody tried, and is alone.
+    // Every agent tried and is isolated.
     await eventually(async () => [...wires.values()].every(({ refused }) => refused > 0), true);
     for (const name of all) {
       expect(await textsAt(name, lab)).toEqual([]);
@@ -152,7 +152,7 @@ describe("three agents with wires between them that can be cut", () => {
     }
   });
 
-  it("[ASP-OURS-04] two that cannot reach each other, but both the third, lose nobody and nothing", async () => {
+  it("[ASP-OURS-04] two agents that reach only the third lose no member and no message", async () => {
     const lab = await swarmOfAll("Pairs");
     const heard = new Map(all.map((name) => [name, [] as string[]]));
     for (const [master, other, third] of [
@@ -168,7 +168,7 @@ describe("three agents with wires between them that can be cut", () => {
         await agent(name).call("send", lab, "broadcast", text);
         for (const [hearer, texts] of heard) if (hearer !== name) texts.push(text);
       }
-      // Not all hear of it from the one who says it.
+      // Not every agent receives it directly from its author.
       await agent(master).call("transfer", lab, third);
       for (const name of [master, third]) await agrees(name, { id: lab, master: third, members: all });
       await eventually(() => textsAt(third, lab), heard.get(third)?.sort());
@@ -183,7 +183,7 @@ describe("three agents with wires between them that can be cut", () => {
     }
   });
 
-  it("[ASP-OPER-09] the master, and nobody else, lets one in and another not", async () => {
+  it("[ASP-OPER-09] only the master approves and rejects joins", async () => {
     const den = String(await agent("ann").call("create", "Den", "approval"));
     const invite = String(await agent("ann").call("invite", den));
     for (const name of ["ben", "cleo"]) {
@@ -200,7 +200,7 @@ describe("three agents with wires between them that can be cut", () => {
     await expect(agent("ben").call("approve", den, "cleo")).rejects.toThrow("master");
   });
 
-  it("a muted agent is not heard and does not notice, until it is unmuted", async () => {
+  it("messages of a muted agent are dropped without the agent noticing, until it is unmuted", async () => {
     const lab = await swarmOfAll("Mutes");
     await agent("ben").call("mute", "ann");
     const unheard = String(await agent("ann").call("send", lab, "broadcast", "unheard"));
@@ -212,7 +212,7 @@ describe("three agents with wires between them that can be cut", () => {
     await eventually(() => textsAt("ben", lab), ["heard"]);
   });
 
-  it("a new key is believed by all, also by who was cut off when it was announced, and after a restart", async () => {
+  it("a new key is accepted by all, also by members that missed the announcement, and after a restart", async () => {
     const lab = await swarmOfAll("Keys");
     for (const wire of wiresBetween("ann", "ben")) wire.cut();
     const old = await agent("ben").call("key", lab, "ann");
@@ -231,7 +231,7 @@ describe("three agents with wires between them that can be cut", () => {
   });
 });
 
-describe("one agent that everybody can reach", () => {
+describe("one agent that all others reach", () => {
   let port: number;
   let master: Running;
 
@@ -240,7 +240,7 @@ describe("one agent that everybody can reach", () => {
     master = await processes.start("master", port);
   });
 
-  it("[ASP-OURS-02] G9: twenty races of five joiners over TLS have one winner each", async () => {
+  it("[ASP-OURS-02] twenty races of five joining agents over TLS have one winner each (decision G9)", async () => {
     for (let race = 0; race < 20; race += 1) {
       const id = String(await master.call("create", `Race ${race}`));
       const token = tokenOf(String(await master.call("invite", id, "1")));
@@ -262,7 +262,7 @@ describe("one agent that everybody can reach", () => {
     }
   });
 
-  it("[ASP-SECU-05] refuses a certificate that nobody vouches for", async () => {
+  it("[ASP-SECU-05] an agent refuses a certificate of an unknown CA", async () => {
     const strict = localClient();
     await expect(strict.request(`https://localhost:${port}/swarm/info`)).rejects.toMatchObject({
       code: "tls_failed",

@@ -1,7 +1,7 @@
 /**
- * A peer that does what the protocol's reference implementation was seen to do, its defects included. It shares no code
- * with ours: what it signs and accepts is written down here once more. Later versions verify what comes in, and
- * announce new members with their keys.
+ * A peer that behaves as the protocol's reference implementation was observed to, including its defects. It shares no
+ * code with Mailroom: signing and verification are written here again. Later versions verify messages, and announce
+ * new members with their keys.
  */
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 import type { Call } from "./harness.js";
@@ -93,7 +93,7 @@ export class ReferencePeer {
     return json(404, { detail: "Not Found" });
   }
 
-  /** What later versions ask of a message; the headers and the registered endpoint have to fit exactly. */
+  /** Checks of later versions; the headers and the registered endpoint must match exactly. */
   #refusal(
     message: Readonly<Record<string, string>> & { readonly sender: Readonly<Record<string, string>> },
     headers: Readonly<Record<string, string>>,
@@ -109,7 +109,7 @@ export class ReferencePeer {
     return signedBy(member.public_key, message) ? undefined : refusal(401, "INVALID_SIGNATURE");
   }
 
-  /** Checks the shape and nothing else. */
+  /** Checks the shape only. */
   async #takeMessage(message: Readonly<Record<string, unknown>>): Promise<Answer> {
     const missing = REQUIRED.find((field) => typeof message[field] !== "string");
     if (missing !== undefined) return unprocessable(missing, "Field required");
@@ -134,7 +134,7 @@ export class ReferencePeer {
     return json(200, { status: "queued", message_id: stored.message_id });
   }
 
-  /** Believes whoever says so; without an answer of the new member's info nobody is added. */
+  /** Trusts every announcement; if the new member's info is unavailable, no member is added. */
   async #dispatch(
     swarmId: string,
     content: string,
@@ -171,7 +171,7 @@ export class ReferencePeer {
     };
     if (!swarm.members.has(joiner.agent_id)) {
       swarm.members.set(joiner.agent_id, joiner);
-      // Told to the others before the joiner has its answer, and without headers.
+      // Announced before the joining agent has its response, and without headers.
       const joinedAt = new Date(this.#now()).toISOString();
       const key = this.#later ? `, "public_key": "${joiner.public_key}"` : "";
       const content = `{"type": "system", "action": "member_joined", "swarm_id": "${swarmId}", "agent_id": "${joiner.agent_id}", "endpoint": "${joiner.endpoint}", "joined_at": "${joinedAt}"${key}}`;
@@ -210,7 +210,7 @@ export class ReferencePeer {
     return `swarm://${swarmId}@${new URL(this.endpoint).host}?token=${token}`;
   }
 
-  /** Trusts the token and the answer as they are, but cannot do without a name, and without itself in the list. */
+  /** Trusts the token and the response, but requires a name and itself in the list. */
   async join(inviteUrl: string): Promise<string> {
     const token = inviteUrl.slice(inviteUrl.indexOf("?token=") + "?token=".length);
     const claims = parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
@@ -240,12 +240,12 @@ export class ReferencePeer {
     if (known === undefined) {
       this.swarms.set(swarmId, { name: swarm_name, master: String(claims.master), members: listed });
     }
-    // Whom it knows stays as it is, also if nobody else knows them any more.
+    // Known members stay, even if they are no longer in the master's list.
     for (const [id, one] of listed) if (known?.members.has(id) === false) known.members.set(id, one);
     return swarmId;
   }
 
-  /** The statuses that it was answered with; anything but 200 and 202 is a failure to it. */
+  /** Returns the response statuses; anything but 200 and 202 counts as a failure. */
   async send(swarmId: string, content: string, to = "broadcast"): Promise<number[]> {
     const swarm = this.#swarm(swarmId);
     const recipients = this.#others(swarm).filter(({ agent_id }) => to === "broadcast" || agent_id === to);
@@ -260,7 +260,7 @@ export class ReferencePeer {
     this.swarms.delete(swarmId);
   }
 
-  /** The reason is pasted in as it is. */
+  /** Inserts the reason without escaping. */
   async kick(swarmId: string, target: string, reason?: string): Promise<void> {
     const swarm = this.#swarm(swarmId);
     const member = swarm.members.get(target);
@@ -295,7 +295,7 @@ export class ReferencePeer {
     return { "Content-Type": "application/json", "X-Agent-ID": this.agentId, "X-Swarm-Protocol": "0.1.0" };
   }
 
-  /** Told once, and never mind. */
+  /** Notifies once and ignores failures. */
   async #announce(members: readonly Member[], message: object): Promise<void> {
     for (const member of members) await this.#post(member, message, this.#headers()).catch(() => undefined);
   }
@@ -327,7 +327,7 @@ export class ReferencePeer {
   }
 }
 
-/** Whether a message on the wire carries a signature of this key, by the book. */
+/** Whether a message on the wire has a signature of this key, following the specification. */
 export function signedBy(publicKey: string, message: Readonly<Record<string, string>>): boolean {
   const { message_id, timestamp, swarm_id, recipient, type, content, signature = "" } = message;
   const digest = createHash("sha256")
@@ -342,7 +342,7 @@ function holds(publicKey: string, data: Uint8Array, signature: Uint8Array): bool
   return verify(null, data, createPublicKey({ key: der, format: "der", type: "spki" }), signature);
 }
 
-/** It knows errors as objects only, and breaks on any other form. */
+/** Supports errors in object form only and fails on any other. */
 function complaint({ body }: Answer): string {
   const { error } = parse(body);
   if (!isRecord(error) || typeof error.code !== "string")

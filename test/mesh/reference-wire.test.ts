@@ -1,4 +1,4 @@
-/** 49. What agents of the reference implementation really sent, played back to an agent of ours. */
+/** Recorded requests of the reference implementation, replayed to an agent. */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -27,7 +27,7 @@ beforeEach(async () => {
   mesh = new Mesh();
   mesh.clock.jump(Date.parse(LAST) - mesh.clock.now());
   alice = await mesh.agent("alice");
-  // Whoever is asked who it is answers as the one did that was there then.
+  // Info requests are answered as the recorded agents answered them.
   mesh.foreign.set("localhost", ({ url }) => {
     const [agent_id, info] =
       Object.entries(agents).find(([, { endpoint }]) => url === `${endpoint}/info`) ?? [];
@@ -40,7 +40,7 @@ beforeEach(async () => {
 afterEach(() => mesh.close());
 
 async function beforeThe({ state }: Part): Promise<string> {
-  await alice.node.importState(JSON.stringify(state), { mode: "replace" });
+  await alice.agent.importState(JSON.stringify(state), { mode: "replace" });
   return Object.keys(state.swarms)[0] ?? "";
 }
 
@@ -52,12 +52,12 @@ async function play({ sent }: Part, from = 0, to = sent.length): Promise<number[
   return statuses;
 }
 
-describe("49. what the reference sent", () => {
-  it("joins, messages of every kind and a leave count at a master of ours", async () => {
+describe("recorded requests of the reference", () => {
+  it("recorded joins, messages of every kind and a leave are accepted by a master", async () => {
     const swarmId = await beforeThe(lab);
     expect(await play(lab, 0, 2)).toEqual([200, 200]);
     expect(membersAt(alice, swarmId)).toEqual(["alice", "remy", "rosa"]);
-    expect(alice.node.swarm(swarmId).members.get("remy")?.publicKey).toBe(agents.remy?.public_key);
+    expect(alice.agent.swarm(swarmId).members.get("remy")?.publicKey).toBe(agents.remy?.public_key);
 
     expect(await play(lab, 2)).toEqual(lab.sent.slice(2).map(() => 200));
     const taken = (await alice.store.mesh.inbox({ limit: 100 })).filter(({ type }) => type === "message");
@@ -81,7 +81,7 @@ describe("49. what the reference sent", () => {
     expect(membersAt(alice, swarmId)).toEqual(["alice", "rosa"]);
   });
 
-  it("announcements and kicks count at a member of ours, one with a reason that broke its JSON among them", async () => {
+  it("recorded announcements and kicks are accepted by a member, including one whose reason broke its JSON", async () => {
     const swarmId = await beforeThe(den);
     const contents = den.sent.map(({ body }) => String(JSON.parse(body).content));
     const broken = contents.findIndex((content) => content.includes('"too loud"'));
@@ -89,16 +89,16 @@ describe("49. what the reference sent", () => {
 
     expect(await play(den, 0, broken)).toEqual([200, 200]);
     expect(membersAt(alice, swarmId)).toEqual(["alice", "bob", "remy", "rosa"]);
-    expect(alice.node.swarm(swarmId).members.get("rosa")?.publicKey).toBe(agents.rosa?.public_key);
+    expect(alice.agent.swarm(swarmId).members.get("rosa")?.publicKey).toBe(agents.rosa?.public_key);
     expect(await play(den, broken, broken + 1)).toEqual([200]);
     expect(membersAt(alice, swarmId)).toEqual(["alice", "bob", "remy"]);
     expect(await play(den, broken + 1, broken + 2)).toEqual([200]);
     expect(membersAt(alice, swarmId)).toEqual(["alice", "remy"]);
     expect(await play(den, broken + 2)).toEqual([200]);
-    expect(alice.node.swarms).toEqual([]);
+    expect(alice.agent.swarms).toEqual([]);
   });
 
-  it("counts no longer when a word of what was signed is another", async () => {
+  it("a recorded message is refused when a signed field is changed", async () => {
     const swarmId = await beforeThe(den);
     const members = membersAt(alice, swarmId);
     for (const { path, headers, body } of den.sent) {
@@ -110,11 +110,11 @@ describe("49. what the reference sent", () => {
     expect(membersAt(alice, swarmId)).toEqual(members);
   });
 
-  it("exported can be imported by the agent whose it is", async () => {
+  it("a recorded export can be imported by its agent", async () => {
     const rosa = await mesh.agent(exported.agent_id);
-    const { conflicts, counts } = await rosa.node.importState(JSON.stringify(exported), { mode: "replace" });
+    const { conflicts, counts } = await rosa.agent.importState(JSON.stringify(exported), { mode: "replace" });
     expect({ conflicts, counts }).toMatchObject({ conflicts: [], counts: { swarms: 2, mutedAgents: 1 } });
-    expect(rosa.node.swarms.map(({ name, master }) => [name, master]).sort()).toEqual([
+    expect(rosa.agent.swarms.map(({ name, master }) => [name, master]).sort()).toEqual([
       ["Den", "remy"],
       ["Lab", "alice"],
     ]);

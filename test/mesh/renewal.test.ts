@@ -1,4 +1,4 @@
-/** A certificate that is renewed while the agent runs. */
+/** Renewing a certificate while the agent runs. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { initMesh, makeDevCertificates } from "../../src/mesh/index.js";
 import { type Folder, folder, type Started, serve } from "../cli/cli.js";
 import { eventually, freePort } from "./kit.js";
 
-// Real servers are slow to start on a busy machine.
+// Real servers start slowly on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 let place: Folder;
@@ -33,7 +33,7 @@ afterEach(async () => {
   await place[Symbol.asyncDispose]();
 });
 
-/** The certificate that a new connection is shown, verified against the authority. */
+/** The certificate of a new connection, verified against the CA. */
 function shown(): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connectTls({ host: "localhost", port, ca: readCa(), servername: "localhost" }, () => {
@@ -53,7 +53,7 @@ async function health(session: ClientHttp2Session): Promise<unknown> {
   return JSON.parse(text).status;
 }
 
-it("is served after SIGHUP, while connections that are open go on; one that cannot be used changes nothing", async () => {
+it("a renewed certificate is served after SIGHUP while open connections continue; an invalid one changes nothing", async () => {
   const before = await shown();
   const session = connectHttp2(`https://localhost:${port}`, { ca: readCa() });
   expect(await health(session)).toBe("healthy");
@@ -71,7 +71,7 @@ it("is served after SIGHUP, while connections that are open go on; one that cann
   });
   writeFileSync(tls.cert, "no certificate");
   server.child.kill("SIGHUP");
-  await eventually(async () => complaints.includes("the certificate in use is kept"), true);
+  await eventually(async () => complaints.includes("the old one stays active"), true);
   expect(await shown()).toBe(renewed);
   expect(await health(session)).toBe("healthy");
   session.close();

@@ -1,7 +1,7 @@
-/** What is removed, when, and what never becomes a task. */
+/** Which messages are removed and when, and which never become tasks. */
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { operate } from "../../src/mesh/operator/index.js";
-import type { QueueStatus } from "../../src/mesh/queue.js";
+import { operate } from "../../src/mesh/admin/operate.js";
+import type { QueueStatus } from "../../src/mesh/messages.js";
 import { type Agent, Mesh, textsAt } from "./harness.js";
 
 const DAY = 86_400_000;
@@ -19,9 +19,9 @@ beforeEach(async () => {
 afterEach(() => mesh.close());
 
 const ask = (name: string, given: object) =>
-  operate({ node: bob.node, reads: bob.store.mesh, directory: bob.directory }, name, given);
+  operate({ agent: bob.agent, reads: bob.store.mesh, directory: bob.directory }, name, given);
 
-/** Alice says it, and bob takes it. */
+/** Sends a message from alice to bob and returns it. */
 async function said(content: string): Promise<string> {
   const message = alice.message({ swarm_id: lab, content });
   expect(await bob.answer(message)).toBe(200);
@@ -30,36 +30,36 @@ async function said(content: string): Promise<string> {
 
 const pending = async () => (await bob.store.mesh.queued("pending", 9)).map(({ content }) => content);
 
-/** Moves a message on its way to our agents. */
+/** Changes the status of a queued message. */
 async function moved(content: string, status: QueueStatus): Promise<void> {
   await said(content);
   const waiting = await bob.store.mesh.queued("pending", 99);
   const { id = "" } = waiting.find((message) => message.content === content) ?? {};
-  await bob.node.core.commit([{ kind: "mesh.queue.mark", id, from: ["pending"], status, at: 0 }], "");
+  await bob.agent.context.commit([{ kind: "mesh.queue.mark", id, from: ["pending"], status, at: 0 }], "");
 }
 
-it("messages go some days after they were read, put away or made tasks; what waits stays", async () => {
+it("messages are removed some days after they were read, archived or processed; pending messages are kept", async () => {
   await said("read");
   await ask("messages", { limit: 1 });
-  await said("nobody has seen it");
+  await said("unseen");
   await ask("archive", { message_id: await said("archived") });
   await ask("delete", { message_id: await said("deleted") });
   await moved("a task that runs", "processing");
   await moved("a task that has ended", "completed");
-  await bob.node.send({ swarmId: lab, content: "delivered" });
+  await bob.agent.send({ swarmId: lab, content: "delivered" });
   await mesh.settle();
   mesh.down.add("alice.example.com");
-  await bob.node.send({ swarmId: lab, content: "waits" });
+  await bob.agent.send({ swarmId: lab, content: "waits" });
 
   await mesh.pass(6 * DAY);
   expect(await textsAt(bob)).toHaveLength(5);
   await mesh.pass(2 * DAY);
-  expect((await textsAt(bob)).toSorted()).toEqual(["a task that runs", "nobody has seen it"]);
+  expect((await textsAt(bob)).toSorted()).toEqual(["a task that runs", "unseen"]);
   expect(await bob.store.mesh.inboxCounts()).toMatchObject({ archived: 0, deleted: 0 });
   expect((await bob.store.mesh.sent({ limit: 9 })).map(({ content }) => content)).toEqual(["waits"]);
 });
 
-it("an old message that was imported can be read as long as one that has just come", async () => {
+it("an old imported message is retained as long as a new one", async () => {
   const message = {
     message_id: crypto.randomUUID(),
     swarm_id: lab,
@@ -68,20 +68,20 @@ it("an old message that was imported can be read as long as one that has just co
     received_at: "2020-01-01T00:00:00.000Z",
     status: "unread",
   };
-  const state = { ...bob.node.exportState(), schema_version: "2.0.0", inbox: [message] };
-  await bob.node.importState(JSON.stringify(state), { mode: "merge" });
+  const state = { ...bob.agent.exportState(), schema_version: "2.0.0", inbox: [message] };
+  await bob.agent.importState(JSON.stringify(state), { mode: "merge" });
   await mesh.pass(6 * DAY);
   expect(await textsAt(bob)).toEqual(["from long ago"]);
   await mesh.pass(2 * DAY);
   expect(await textsAt(bob)).toEqual([]);
 });
 
-it("without a time messages stay", async () => {
+it("messages are kept forever without a retention time", async () => {
   await mesh.pass(400 * DAY);
   expect((await alice.store.mesh.inbox({ limit: 9 })).length).toBeGreaterThan(0);
 });
 
-it("purge removes what was deleted, also where messages do not become tasks", async () => {
+it("purge removes deleted messages, also when the bridge is off", async () => {
   const message_id = await said("not wanted");
   await ask("delete", { message_id });
   mesh.clock.jump(1);
@@ -89,7 +89,7 @@ it("purge removes what was deleted, also where messages do not become tasks", as
   expect(await bob.store.mesh.byMessageId(message_id)).toBeUndefined();
 });
 
-it("what was archived or deleted before it became a task never becomes one", async () => {
+it("a message that was archived or deleted before it became a task never becomes one", async () => {
   await ask("archive", { message_id: await said("archived") });
   await ask("delete", { message_id: await said("deleted") });
   await said("wanted");

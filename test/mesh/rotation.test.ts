@@ -1,12 +1,13 @@
-/** A change of keys that a crash cuts off is finished or forgotten when the agent is opened again. */
+/** A key rotation that a crash interrupted is completed or discarded when the agent is opened again. */
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { systemClock, systemIds } from "../../src/library/clock.js";
+import { systemClock } from "../../src/base/index.js";
+import { systemIds } from "../../src/base/node.js";
+import type { MeshAgent } from "../../src/mesh/agent.js";
 import { nextKey, prepareNextKey, readKeyFile } from "../../src/mesh/identity/key-file.js";
 import { type KeyPair, keyPairFromSeed } from "../../src/mesh/identity/keys.js";
-import type { MeshNode } from "../../src/mesh/node.js";
 import { initMesh, openMesh, rotateKeyFile } from "../../src/mesh/setup.js";
 import { verifySignature } from "../../src/mesh/signature.js";
 import { type HttpClient, NetError } from "../../src/net/index.js";
@@ -15,15 +16,16 @@ import { type FullStore, openStore } from "../../src/store/index.js";
 let directory: string;
 let keyFile: string;
 let store: FullStore;
-let node: MeshNode;
+let agent: MeshAgent;
 let swarmId: string;
 
-/** A peer that knows one key of alice's and hears of no other. */
+/** A peer that has one key of alice and receives no other. */
 let knownToBob: KeyPair | undefined;
 
 const bob: HttpClient = {
   request: async (url, { body = "" } = {}) => {
-    if (knownToBob === undefined) throw new NetError("unreachable", "nobody is there", { url: new URL(url) });
+    if (knownToBob === undefined)
+      throw new NetError("unreachable", "the peer is unreachable", { url: new URL(url) });
     const message = JSON.parse(String(body));
     const verdict = verifySignature(message, message.signature, knownToBob.publicKey);
     const status = verdict === "valid" ? 200 : 401;
@@ -49,36 +51,36 @@ beforeEach(async () => {
   keyFile = join(directory, "mesh", "agent.key");
   initMesh({ directory, agentId: "alice", endpoint: "https://alice.example.com/swarm" });
   store = await openStore({ path: join(directory, "mailroom.db") });
-  node = await open();
-  swarmId = (await node.create("Lab")).id;
+  agent = await open();
+  swarmId = (await agent.create("Lab")).id;
 });
 afterEach(async () => {
-  await node.close();
+  await agent.close();
   await store.close();
   rmSync(directory, { recursive: true, force: true });
 });
 
-const inUse = () => [node.core.pair.publicKey.text, readKeyFile(keyFile).publicKey.text, ownKey()];
-const ownKey = () => node.swarm(swarmId).members.get("alice")?.publicKey;
+const inUse = () => [agent.context.pair.publicKey.text, readKeyFile(keyFile).publicKey.text, ownKey()];
+const ownKey = () => agent.swarm(swarmId).members.get("alice")?.publicKey;
 
 async function reopen(): Promise<void> {
-  await node.close();
-  node = await open();
+  await agent.close();
+  agent = await open();
 }
 
-it("after it was announced, the new key counts, and the old one is kept beside it", async () => {
+it("an interrupted rotation that was announced is completed, and the old key is kept beside the new one", async () => {
   const next = prepareNextKey(keyFile);
   const killed = () => {
     throw new Error("killed");
   };
-  await expect(node.rotateKey({ pair: next.pair, install: killed })).rejects.toThrow("killed");
+  await expect(agent.rotateKey({ pair: next.pair, install: killed })).rejects.toThrow("killed");
   await reopen();
   expect(new Set(inUse())).toEqual(new Set([next.pair.publicKey.text]));
   expect(nextKey(keyFile)).toBeUndefined();
   expect(readdirSync(join(directory, "mesh")).filter((name) => name.endsWith(".old"))).toHaveLength(1);
 });
 
-it("before it was announced, the old key counts", async () => {
+it("an interrupted rotation that was not announced is discarded", async () => {
   const before = ownKey();
   prepareNextKey(keyFile);
   await reopen();
@@ -86,38 +88,38 @@ it("before it was announced, the old key counts", async () => {
   expect(nextKey(keyFile)).toBeUndefined();
 });
 
-it("when it cannot be committed, nothing is left of it", async () => {
+it("a rotation that cannot be committed leaves nothing behind", async () => {
   const before = ownKey();
   const commit = store.commit.bind(store);
   store.commit = () => Promise.reject(new Error("the disk is full"));
-  await expect(rotateKeyFile(directory, node)).rejects.toThrow("the disk is full");
+  await expect(rotateKeyFile(directory, agent)).rejects.toThrow("the disk is full");
   store.commit = commit;
   expect(new Set(inUse())).toEqual(new Set([before]));
   expect(existsSync(`${keyFile}.next`)).toBe(false);
 });
 
-it("a peer that knows only the key before hears us after a restart, too", async () => {
-  const before = node.core.pair;
+it("a peer that has only the former key accepts messages, also after a restart", async () => {
+  const before = agent.context.pair;
   const publicKey = keyPairFromSeed(Buffer.alloc(32, 2)).publicKey.text;
   const member = { agentId: "bob", endpoint: "https://bob.example.com/swarm", publicKey, joinedAt: 0 };
-  await node.core.commit([{ kind: "mesh.member.put", swarmId, member }], swarmId);
-  await rotateKeyFile(directory, node);
+  await agent.context.commit([{ kind: "mesh.member.put", swarmId, member }], swarmId);
+  await rotateKeyFile(directory, agent);
   await reopen();
   knownToBob = before;
-  const { messageId } = await node.send({ swarmId, to: "bob", content: "do you hear me?" });
-  node.retryNow(member.endpoint);
+  const { messageId } = await agent.send({ swarmId, to: "bob", content: "do you hear me?" });
+  agent.retryNow(member.endpoint);
   await expect.poll(async () => (await store.mesh.sentById(messageId))[0]?.status).toBe("delivered");
 });
 
-it("a key that was announced and could not be installed is not lost when the operator tries again", async () => {
+it("an announced key that could not be installed is not lost when the operator rotates again", async () => {
   const next = prepareNextKey(keyFile);
   const full = () => {
     throw new Error("no space left");
   };
-  await expect(node.rotateKey({ pair: next.pair, install: full })).rejects.toThrow("no space left");
+  await expect(agent.rotateKey({ pair: next.pair, install: full })).rejects.toThrow("no space left");
   const commit = store.commit.bind(store);
   store.commit = () => Promise.reject(new Error("the disk is full"));
-  await expect(rotateKeyFile(directory, node)).rejects.toThrow("the disk is full");
+  await expect(rotateKeyFile(directory, agent)).rejects.toThrow("the disk is full");
   store.commit = commit;
   await reopen();
   expect(new Set(inUse())).toEqual(new Set([next.pair.publicKey.text]));

@@ -1,4 +1,4 @@
-/** 8.3: what the protocol leaves unsigned, and what keeps others from changing it. */
+/** Seals over the fields that the protocol leaves unsigned. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { keyPairFromSeed, verifyWith } from "../../src/mesh/identity/keys.js";
 import { SEAL_FIELD } from "../../src/mesh/message/seal.js";
@@ -28,8 +28,8 @@ const post = async (to: Agent, message: unknown) => {
   const answer = await to.post("/swarm/message", message);
   return answer.status === 200 ? 200 : `${answer.status} ${bodyOf(answer).error?.message}`;
 };
-const CHANGED = "401 fields of the message were changed after it was sealed";
-const TAKEN = "401 the message is not sealed, as those of its sender are";
+const CHANGED = "401 the message was changed after it was sealed";
+const TAKEN = "401 the message must be sealed";
 
 /** A key that is not alice's yet. */
 const NEXT = keyPairFromSeed(Buffer.alloc(32, 9));
@@ -40,23 +40,23 @@ function without(message: MeshMessage): unknown {
   return { ...message, metadata };
 }
 
-it("of keys that seal, those that nobody has any more are forgotten", async () => {
+it("sealing keys that are no longer in use are removed", async () => {
   const den = await mesh.swarm(alice, bob);
   for (let round = 0; round < 5; round += 1) {
-    for (const swarmId of [lab, den]) await alice.node.send({ swarmId, content: "sealed" });
-    await alice.node.rotateKey({
+    for (const swarmId of [lab, den]) await alice.agent.send({ swarmId, content: "sealed" });
+    await alice.agent.rotateKey({
       pair: keyPairFromSeed(Buffer.alloc(32, 20 + round)),
       install: () => undefined,
     });
     await mesh.settle();
   }
-  expect([...bob.node.core.view.sealingKeys.keys()]).toEqual([alice.node.core.pair.publicKey.text]);
+  expect([...bob.agent.context.view.sealingKeys.keys()]).toEqual([alice.agent.context.pair.publicKey.text]);
   const again = await mesh.agent("bob", {}, mesh.crash(bob));
-  expect([...again.node.core.view.sealingKeys.keys()]).toEqual([alice.node.core.pair.publicKey.text]);
+  expect([...again.agent.context.view.sealingKeys.keys()]).toEqual([alice.agent.context.pair.publicKey.text]);
 });
 
-describe("8.3: a sealed message", () => {
-  it("[ASP-OURS-12] is refused with any field changed, added or taken away, and still taken as it was", async () => {
+describe("a sealed message", () => {
+  it("[ASP-OURS-12] a sealed message is refused with any field changed, added or removed, and accepted unchanged", async () => {
     const original = alice.message({ swarm_id: lab, extras });
     const { metadata = {} } = original;
     const changes: readonly Partial<Record<keyof MeshMessage, unknown>>[] = [
@@ -90,15 +90,15 @@ describe("8.3: a sealed message", () => {
     }
     expect(await bob.store.mesh.byMessageId(original.message_id)).toBeUndefined();
 
-    // Others may write the same in another order, and with what means nothing.
+    // Other software may write the same fields in another order, and with insignificant values.
     const { b, a, ...seal } = metadata;
     const respelled = { ...original, unknown: 1, metadata: { ...seal, a, b }, in_reply_to: ID.toUpperCase() };
     expect(await post(bob, respelled)).toBe(200);
     expect((await bob.store.mesh.byMessageId(original.message_id))?.threadId).toBe(ID);
   });
 
-  it("does not lend its seal to another message, nor take one of another key", async () => {
-    await carol.node.join(await alice.node.invite(lab));
+  it("a seal is not valid on another message, nor with another key", async () => {
+    await carol.agent.join(await alice.agent.invite(lab));
     await mesh.settle();
     const one = alice.message({ swarm_id: lab, extras });
     const two = alice.message({ swarm_id: lab, extras });
@@ -107,8 +107,8 @@ describe("8.3: a sealed message", () => {
     expect(await post(bob, { ...one, metadata: hers.metadata })).toBe(CHANGED);
   });
 
-  it("cannot have its seal taken away once its sender was seen to seal, also after a restart and a new key", async () => {
-    // Joining made alice known to bob, and her first message shows that she seals.
+  it("the seal of a sender that sealed before cannot be removed, also after a restart and a key change", async () => {
+    // Joining introduced alice to bob, and her first message shows that she seals.
     expect(await post(bob, alice.message({ swarm_id: lab }))).toBe(200);
     const second = alice.message({ swarm_id: lab, extras });
     expect(await post(bob, without(second))).toBe(TAKEN);
@@ -118,20 +118,20 @@ describe("8.3: a sealed message", () => {
     expect(await post(again, bare)).toBe(TAKEN);
     expect(await post(again, second)).toBe(200);
 
-    await alice.node.rotateKey({ pair: NEXT, install: () => undefined });
+    await alice.agent.rotateKey({ pair: NEXT, install: () => undefined });
     await mesh.settle();
     expect(await post(again, saidWithIt(false))).toBe(TAKEN);
     expect(await post(again, saidWithIt(true))).toBe(200);
   });
 
-  it("is asked of the next key, too, when nothing but the announcement of that key was sealed before", async () => {
-    // Joining is no message: the rotation is the first that bob hears of alice.
-    await alice.node.rotateKey({ pair: NEXT, install: () => undefined });
+  it("a new key must also seal when only the announcement of that key was sealed before", async () => {
+    // Joining is not a message: the rotation is the first message that bob receives from alice.
+    await alice.agent.rotateKey({ pair: NEXT, install: () => undefined });
     await mesh.settle();
     expect(await post(bob, saidWithIt(false))).toBe(TAKEN);
   });
 
-  it("is asked of a key that sealed in another swarm, where the key before it is the one that is known", async () => {
+  it("a seal is required of a key that sealed in another swarm, where its former key is the known one", async () => {
     const den = await mesh.swarm(alice, bob);
     mesh.foreign.set("alice.example.com", () => ({
       status: 200,
@@ -142,8 +142,8 @@ describe("8.3: a sealed message", () => {
     expect(await post(bob, saidWithIt(false, den))).toBe(TAKEN);
   });
 
-  it("is a plain message for those who do not know of seals", async () => {
-    await alice.node.send({ swarmId: lab, to: "bob", content: "hello", extras });
+  it("a sealed message is an ordinary message for software without seals", async () => {
+    await alice.agent.send({ swarmId: lab, to: "bob", content: "hello", extras });
     await mesh.settle();
     const sent: MeshMessage = JSON.parse(mesh.calls.at(-1)?.body ?? "");
     expect(verifySignature(sent, sent.signature, alice.pair.publicKey)).toBe("valid");
@@ -153,7 +153,7 @@ describe("8.3: a sealed message", () => {
     });
   });
 
-  it("is sealed over the bytes that src/mesh/README.md describes, so that others can do the same", async () => {
+  it("a seal covers the bytes that docs/mesh.md describes", async () => {
     const { signature, metadata = {} } = alice.message({ swarm_id: lab, extras });
     const text =
       `mailroom-seal-1\n["${signature}","0.1.0","alice","https://alice.example.com/swarm","${ID}","${ID}","high",` +
@@ -163,11 +163,11 @@ describe("8.3: a sealed message", () => {
     expect(verifyWith(alice.pair.publicKey, Buffer.from(text), seal)).toBe(true);
   });
 
-  it("leaves room for its seal in the metadata", async () => {
+  it("metadata reserves space for the seal", async () => {
     const metadata = (keys: number) =>
       Object.fromEntries(Array.from({ length: keys }, (_, n) => [`k${n}`, n]));
     const send = (keys: number) =>
-      alice.node.send({ swarmId: lab, to: "bob", content: "hello", extras: { metadata: metadata(keys) } });
+      alice.agent.send({ swarmId: lab, to: "bob", content: "hello", extras: { metadata: metadata(keys) } });
     await expect(send(64)).rejects.toThrow("metadata");
     const { messageId } = await send(63);
     await mesh.settle();
@@ -176,19 +176,19 @@ describe("8.3: a sealed message", () => {
 });
 
 describe("an agent that does not seal", () => {
-  it("is heard, unless seals are required of everybody", async () => {
+  it("an agent that does not seal is accepted, unless seals are required of all", async () => {
     const plain = await mesh.agent("plain", { sealMessages: false });
     const strict = await mesh.agent("strict", { sealMessages: true, sealPolicy: "require" });
-    for (const agent of [plain, strict]) await agent.node.join(await alice.node.invite(lab));
+    for (const agent of [plain, strict]) await agent.agent.join(await alice.agent.invite(lab));
     await mesh.settle();
     const message = plain.message({ swarm_id: lab, extras });
     expect(await post(bob, message)).toBe(200);
     expect(await post(strict, message)).toBe(TAKEN);
   });
 
-  it("is heard again by who demands seals of nobody", async () => {
+  it("an agent that stops sealing is accepted by agents with the policy `optional`", async () => {
     const easy = await mesh.agent("easy", { sealMessages: true, sealPolicy: "optional" });
-    await easy.node.join(await alice.node.invite(lab));
+    await easy.agent.join(await alice.agent.invite(lab));
     await mesh.settle();
     expect(await post(easy, alice.message({ swarm_id: lab }))).toBe(200);
     const { metadata: _metadata, ...bare } = alice.message({ swarm_id: lab });

@@ -1,9 +1,10 @@
-/** `mesh init`, and the agent that is opened from what it made. */
+/** `mesh init`, and opening the agent that it created. */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemClock, systemIds } from "../../src/library/clock.js";
+import { systemClock } from "../../src/base/index.js";
+import { systemIds } from "../../src/base/node.js";
 import { initMesh, openMesh, readIdentity, rotateKeyFile } from "../../src/mesh/setup.js";
 import { openStore } from "../../src/store/index.js";
 import { localClient } from "./kit.js";
@@ -21,12 +22,12 @@ describe("mesh init", () => {
     "https://localhost/swarm",
     "https://[::1]/swarm",
     "https://intranet/swarm",
-  ])("[ASP-INFR-03] makes no agent for %s, which has no public name", (endpoint) => {
+  ])("[ASP-INFR-03] mesh init refuses %s, which has no public name", (endpoint) => {
     expect(() => initMesh({ directory, agentId: "dora", endpoint })).toThrow(/endpoint/);
     expect(() => readIdentity(directory)).toThrow(/mesh init/);
   });
 
-  it("makes a key and an identity, once, with any name if it is for development", () => {
+  it("mesh init creates a key and an identity once, with any name for development", () => {
     const endpoint = "https://localhost:8443/swarm";
     expect(() => initMesh({ directory, agentId: "broadcast", endpoint, dev: true })).toThrow(/broadcast/);
     initMesh({ directory, agentId: "dora", endpoint, dev: true });
@@ -37,7 +38,7 @@ describe("mesh init", () => {
     );
   });
 
-  it("makes the key that the agent is opened with, until it is changed", async () => {
+  it("the agent is opened with the key that mesh init created, until it is rotated", async () => {
     const { publicKey } = initMesh({ directory, agentId: "dora", endpoint: "https://d.example.com/swarm" });
     const store = await openStore({ path: ":memory:" });
     const open = () =>
@@ -49,14 +50,14 @@ describe("mesh init", () => {
         ids: systemIds,
         report: () => undefined,
       });
-    const node = await open();
-    expect(node.core.pair.publicKey.text).toBe(publicKey);
-    const changed = await rotateKeyFile(directory, node);
+    const agent = await open();
+    expect(agent.context.pair.publicKey.text).toBe(publicKey);
+    const { publicKey: changed } = await rotateKeyFile(directory, agent);
     expect(changed).not.toBe(publicKey);
-    expect(node.core.pair.publicKey.text).toBe(changed);
-    await node.close();
+    expect(agent.context.pair.publicKey.text).toBe(changed);
+    await agent.close();
     const again = await open();
-    expect(again.core.pair.publicKey.text).toBe(changed);
+    expect(again.context.pair.publicKey.text).toBe(changed);
     await again.close();
     await store.close();
   });

@@ -1,8 +1,8 @@
-/** Checklist items 60–62: `state.json`, export, import and merge. */
+/** `state.json`, export, import and merge. */
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { readStateFile } from "../../src/mesh/state/file.js";
+import { readStateDocument } from "../../src/mesh/state/format.js";
 import { type Agent, alice, bob, carol, forEachTest, membersAt, mesh } from "./harness.js";
 
 forEachTest({ onDisk: true });
@@ -11,12 +11,12 @@ beforeEach(async () => {
   lab = await mesh.swarm(alice, bob);
 });
 
-const exported = (agent: Agent) => JSON.parse(JSON.stringify(agent.node.exportState()));
+const exported = (agent: Agent) => JSON.parse(JSON.stringify(agent.agent.exportState()));
 
 describe("state.json", () => {
-  it("[ASP-STAT-01, ASP-STAT-02] 60. follows every change, is valid, private, and whole", async () => {
+  it("[ASP-STAT-01, ASP-STAT-02] the state file follows every change, and is valid, private and complete", async () => {
     const path = join(bob.directory, "state.json");
-    const read = () => readStateFile(readFileSync(path, "utf8"));
+    const read = () => readStateDocument(readFileSync(path, "utf8"), mesh.clock.now());
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(read()).toMatchObject({ schema_version: "1.0.0", agent_id: "bob" });
     expect(Object.keys(JSON.parse(readFileSync(path, "utf8")))).toEqual([
@@ -27,14 +27,14 @@ describe("state.json", () => {
       "muted_agents",
       "public_keys",
     ]);
-    await bob.node.mute("agent", "eve");
+    await bob.agent.mute("agent", "eve");
     expect(read().muted_agents).toEqual(["eve"]);
-    await bob.node.leave(lab);
+    await bob.agent.leave(lab);
     expect(read().swarms).toEqual({});
     expect(statSync(join(bob.directory, "invites")).mode & 0o777).toBe(0o700);
   });
 
-  it("[ASP-STAT-04] keys that were fetched are in it with when and where they came from, also after a restart", async () => {
+  it("[ASP-STAT-04] the state file has fetched keys with their time and endpoint, also after a restart", async () => {
     const content = JSON.stringify({
       action: "member_joined",
       swarm_id: lab,
@@ -54,10 +54,10 @@ describe("state.json", () => {
     expect(keysAt(await mesh.agent("bob", {}, mesh.crash(bob)))).toEqual({ carol: fetched });
   });
 
-  it("[ASP-STAT-07, ASP-STAT-08] 61. an export says when; an import takes that away, and refuses what it does not know", async () => {
+  it("[ASP-STAT-07, ASP-STAT-08] an export has its time; an import drops it, and refuses unknown versions", async () => {
     const state = exported(bob);
     expect(state.exported_at).toBe(new Date(mesh.clock.now()).toISOString());
-    await bob.node.importState(JSON.stringify(state), { mode: "replace" });
+    await bob.agent.importState(JSON.stringify(state), { mode: "replace" });
     expect(readFileSync(join(bob.directory, "state.json"), "utf8")).not.toContain("exported_at");
     expect(membersAt(bob, lab)).toEqual(["alice", "bob"]);
     const wrong = [
@@ -76,42 +76,42 @@ describe("state.json", () => {
     ];
     const before = exported(bob);
     for (const file of wrong) {
-      await expect(bob.node.importState(JSON.stringify(file), { mode: "replace" })).rejects.toMatchObject({
+      await expect(bob.agent.importState(JSON.stringify(file), { mode: "replace" })).rejects.toMatchObject({
         code: "invalid_state_file",
       });
     }
-    await expect(bob.node.importState("{", { mode: "replace" })).rejects.toMatchObject({
+    await expect(bob.agent.importState("{", { mode: "replace" })).rejects.toMatchObject({
       code: "invalid_state_file",
     });
     expect(exported(bob)).toEqual(before);
   });
 
-  it("61. an import that the store refuses changes nothing (8.24)", async () => {
+  it("an import that the store refuses changes nothing", async () => {
     const before = exported(bob);
     const commit = bob.store.commit.bind(bob.store);
     bob.store.commit = () => Promise.reject(new Error("disk full"));
     await expect(
-      bob.node.importState(JSON.stringify({ ...before, muted_agents: ["eve"] }), { mode: "replace" }),
+      bob.agent.importState(JSON.stringify({ ...before, muted_agents: ["eve"] }), { mode: "replace" }),
     ).rejects.toThrow("disk full");
     bob.store.commit = commit;
     expect(exported(bob)).toEqual(before);
   });
 
-  it("62. a merge keeps what the file does not have, and never changes keys or masters silently", async () => {
+  it("a merge keeps what the file lacks, and never changes keys or masters silently", async () => {
     const state = exported(bob);
-    await carol.node.join(await alice.node.invite(lab));
+    await carol.agent.join(await alice.agent.invite(lab));
     await mesh.settle();
     const swarm = state.swarms[lab];
     swarm.master = "bob";
     swarm.members[0] = { ...swarm.members[0], agent_id: "alice", public_key: carol.pair.publicKey.text };
-    const { conflicts } = await bob.node.importState(JSON.stringify(state), { mode: "merge" });
+    const { conflicts } = await bob.agent.importState(JSON.stringify(state), { mode: "merge" });
     expect(membersAt(bob, lab)).toEqual(["alice", "bob", "carol"]);
     expect(conflicts).toHaveLength(2);
-    expect(bob.node.swarm(lab).master).toBe("alice");
-    expect(bob.node.swarm(lab).members.get("alice")?.publicKey).toBe(alice.pair.publicKey.text);
+    expect(bob.agent.swarm(lab).master).toBe("alice");
+    expect(bob.agent.swarm(lab).members.get("alice")?.publicKey).toBe(alice.pair.publicKey.text);
   });
 
-  it("62. a 2.0.0 export of the reference is taken, its messages once", async () => {
+  it("a 2.0.0 export of the reference is imported, its messages once", async () => {
     const at = "2026-11-16T01:28:35.664000+00:00";
     const message = {
       message_id: crypto.randomUUID(),
@@ -126,13 +126,13 @@ describe("state.json", () => {
       deleted_at: null,
     };
     const reference = { ...exported(bob), schema_version: "2.0.0", inbox: [message], outbox: [] };
-    const first = await bob.node.importState(JSON.stringify(reference), { mode: "merge" });
+    const first = await bob.agent.importState(JSON.stringify(reference), { mode: "merge" });
     expect(first.counts.inbox).toBe(1);
-    await bob.node.importState(JSON.stringify(reference), { mode: "merge" });
+    await bob.agent.importState(JSON.stringify(reference), { mode: "merge" });
     expect(await bob.store.mesh.inbox({ limit: 9, box: "read" })).toMatchObject([{ content: "old" }]);
   });
 
-  it("62. a 1.0.0 file with message_queue is taken; what waited in it is shown, and not processed", async () => {
+  it("a 1.0.0 file with message_queue is imported; its pending messages are shown, and not processed", async () => {
     const queued = (content: string, status: string) => ({
       message_id: crypto.randomUUID(),
       swarm_id: lab,
@@ -143,7 +143,7 @@ describe("state.json", () => {
       status,
     });
     const message_queue = [queued("waiting", "pending"), queued("done", "completed")];
-    await bob.node.importState(JSON.stringify({ ...exported(bob), message_queue }), { mode: "merge" });
+    await bob.agent.importState(JSON.stringify({ ...exported(bob), message_queue }), { mode: "merge" });
     const inbox = (await bob.store.mesh.inbox({ limit: 9 })).filter(({ type }) => type === "message");
     expect(inbox.map(({ content, box }) => [content, box]).sort()).toEqual([
       ["done", "read"],
@@ -152,11 +152,78 @@ describe("state.json", () => {
     expect(await bob.store.mesh.queued("pending", 9)).toEqual([]);
   });
 
-  it("[ASP-AGNT-03] the tables are the truth: a node that is opened again knows what it knew", async () => {
-    await bob.node.mute("swarm", lab, "quiet please");
+  it("[ASP-AGNT-03] the tables are the truth: a reopened agent has the same state", async () => {
+    await bob.agent.mute("swarm", lab, "quiet please");
     const before = exported(bob);
     const again = await mesh.agent("bob", {}, mesh.crash(bob));
     expect(exported(again)).toEqual(before);
-    expect(again.node.core.view.mutedSwarms.get(lab)?.reason).toBe("quiet please");
+    expect(again.agent.context.view.mutedSwarms.get(lab)?.reason).toBe("quiet please");
+  });
+});
+
+describe("[MESH-M-19] contradictions in a state file", () => {
+  type Exported = ReturnType<typeof exported>;
+  const cases: [string, (state: Exported) => void, string][] = [
+    [
+      "an agent twice",
+      (state) =>
+        state.swarms[lab].members.push({
+          ...state.swarms[lab].members[0],
+          public_key: carol.pair.publicKey.text,
+        }),
+      "lists an agent twice",
+    ],
+    [
+      "a swarm under two spellings",
+      (state) => {
+        state.swarms[lab.toUpperCase()] = state.swarms[lab];
+      },
+      "occurs twice",
+    ],
+    [
+      "a swarm without this agent",
+      (state) => {
+        state.swarms[lab].members = state.swarms[lab].members.filter(
+          (one: { agent_id: string }) => one.agent_id !== "bob",
+        );
+      },
+      "does not list bob",
+    ],
+    [
+      "a join in the year 9999",
+      (state) => {
+        state.swarms[lab].members[0].joined_at = "9999-12-31T00:00:00.000Z";
+      },
+      "in the future",
+    ],
+    [
+      "an id with escapes in public_keys",
+      (state) => {
+        state.public_keys["\u001b[2Jeve"] = {
+          public_key: carol.pair.publicKey.text,
+          fetched_at: state.exported_at,
+        };
+      },
+      "public_keys",
+    ],
+  ];
+  it.each(cases)("%s is refused, and nothing changes", async (_, change, reason) => {
+    const state = exported(bob);
+    const before = JSON.stringify({ ...state, exported_at: "" });
+    change(state);
+    for (const mode of ["merge", "replace"] as const) {
+      await expect(bob.agent.importState(JSON.stringify(state), { mode })).rejects.toMatchObject({
+        code: "invalid_state_file",
+        message: expect.stringContaining(reason),
+      });
+    }
+    expect(JSON.stringify({ ...exported(bob), exported_at: "" })).toBe(before);
+  });
+
+  it("a key fetched in the future is fetched again in time", async () => {
+    const state = exported(bob);
+    state.public_keys.eve = { public_key: carol.pair.publicKey.text, fetched_at: "9999-12-31T00:00:00.000Z" };
+    await bob.agent.importState(JSON.stringify(state), { mode: "merge" });
+    expect(bob.agent.context.view.keys.get("eve")?.fetchedAt).toBe(mesh.clock.now());
   });
 });

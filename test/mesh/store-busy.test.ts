@@ -1,5 +1,5 @@
 import { beforeEach, expect, it, vi } from "vitest";
-import { StoreBusyError } from "../../src/journal/ports.js";
+import { storeBusy } from "../../src/journal/ports.js";
 import { alice, bob, bodyOf, forEachTest, mesh } from "./harness.js";
 
 forEachTest();
@@ -8,12 +8,12 @@ beforeEach(async () => {
   lab = await mesh.swarm(alice, bob);
 });
 
-it("a message that cannot be written for the moment is refused until later, and is taken when it comes again", async () => {
+it("a message that cannot be stored at the moment is refused with 503, and accepted when it is sent again", async () => {
   const message = alice.message({ swarm_id: lab, recipient: "bob", content: "hi" });
   const busy = vi.spyOn(bob.store, "commit");
-  // Often enough that refusals would count against the sender, if they were its fault.
+  // Often enough that refusals would exceed the limit, if they counted against the sender.
   for (let time = 0; time < 50; time++) {
-    busy.mockRejectedValueOnce(new StoreBusyError("the store cannot be written at the moment"));
+    busy.mockRejectedValueOnce(storeBusy("the store cannot be written at the moment"));
     const refusal = await bob.post("/swarm/message", message);
     expect({ status: refusal.status, retry: refusal.headers["retry-after"] }).toEqual({
       status: 503,

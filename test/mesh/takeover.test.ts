@@ -1,4 +1,4 @@
-/** What somebody who knows the id of a swarm, or has an invite, cannot make of it. */
+/** Attacks by agents that know the id of a swarm or have an invite. */
 import { describe, expect, it } from "vitest";
 import { signInvite } from "../../src/mesh/invite/token.js";
 import { formatInviteUrl } from "../../src/mesh/invite/url.js";
@@ -7,8 +7,8 @@ import { type Agent, alice, bob, carol, forEachTest, joinBody, membersAt, mesh, 
 
 forEachTest();
 
-describe("an invite to a swarm that we are in, signed by somebody who calls himself its master", () => {
-  /** Mallory's invite to a swarm that is not his, and his answer to who takes it. */
+describe("a forged invite to a swarm that the agent is in", () => {
+  /** Mallory's invite to another agent's swarm, and his response to an agent that uses it. */
   async function invited(lab: string, victim: Agent, master: string): Promise<string> {
     const mallory = await mesh.agent("mallory");
     const entry = ({ name, endpoint }: Agent, { pair }: Agent) => ({
@@ -33,12 +33,12 @@ describe("an invite to a swarm that we are in, signed by somebody who calls hims
     { who: "a member", victim: () => bob, master: "mallory" },
     { who: "a member, in the name of its master", victim: () => bob, master: "alice" },
     { who: "the master itself", victim: () => alice, master: "mallory" },
-  ])("changes nothing for $who", async ({ victim, master }) => {
+  ])("a forged invite changes nothing for $who", async ({ victim, master }) => {
     const lab = await mesh.swarm(alice, bob);
     const url = await invited(lab, victim(), master);
     mesh.calls.length = 0;
-    await expect(victim().node.join(url)).rejects.toMatchObject({ code: "join_refused" });
-    const { master: leads, members, name } = victim().node.swarm(lab);
+    await expect(victim().agent.join(url)).rejects.toMatchObject({ code: "join_refused" });
+    const { master: leads, members, name } = victim().agent.swarm(lab);
     expect([leads, name]).toEqual(["alice", "Lab"]);
     expect(members.get("alice")).toMatchObject({
       endpoint: alice.endpoint,
@@ -49,22 +49,22 @@ describe("an invite to a swarm that we are in, signed by somebody who calls hims
   });
 });
 
-it("a request that was rejected holds the name of nobody", async () => {
-  const { id } = await alice.node.create("Lab", { requireApproval: true });
-  const invite = await alice.node.invite(id);
+it("a rejected request does not reserve its agent id", async () => {
+  const { id } = await alice.agent.create("Lab", { requireApproval: true });
+  const invite = await alice.agent.invite(id);
   const mallory = await mesh.agent("mallory");
   mesh.foreign.set("mallory.example.com", () => ({ status: 404, body: "" }));
   const asBob = joinBody(mallory, tokenOf(invite), { agent_id: "bob" });
   expect((await alice.post("/swarm/join", asBob)).status).toBe(202);
-  await alice.node.reject(id, "bob");
-  await expect(bob.node.join(invite)).rejects.toMatchObject({ code: "pending" });
-  expect(alice.node.pending(id)).toMatchObject([{ agentId: "bob", publicKey: bob.pair.publicKey.text }]);
+  await alice.agent.reject(id, "bob");
+  await expect(bob.agent.join(invite)).rejects.toMatchObject({ code: "pending" });
+  expect(alice.agent.pending(id)).toMatchObject([{ agentId: "bob", publicKey: bob.pair.publicKey.text }]);
 });
 
-it("8.10: where joiners must be confirmed, a signature does not make another's endpoint one's own", async () => {
+it("where endpoints must be confirmed, a signature does not prove another agent's endpoint", async () => {
   const strict = await mesh.agent("strict", { checkJoiners: "required" });
-  const { id } = await strict.node.create("Lab");
-  const token = tokenOf(await strict.node.invite(id));
+  const { id } = await strict.agent.create("Lab");
+  const token = tokenOf(await strict.agent.invite(id));
   const message_id = crypto.randomUUID();
   const timestamp = new Date(mesh.clock.now()).toISOString();
   const content = `join_request ${token}`;
@@ -79,18 +79,18 @@ it("8.10: where joiners must be confirmed, a signature does not make another's e
   expect((await strict.post("/swarm/join", body(carol.endpoint))).status).toBe(200);
 });
 
-it("8.13: somebody's invite does not make a member fetch the list of members for him", async () => {
+it("a foreign invite does not make a member fetch the member list for its issuer", async () => {
   const lab = await mesh.swarm(alice, bob);
   const { endpoint, pair } = await mesh.agent("mallory");
   const fetched: number[] = [];
   mesh.foreign.set("mallory.example.com", async ({ body }) => {
-    // He hands on what he is sent, to the real master.
+    // He forwards what he receives to the real master.
     fetched.push((await alice.post("/swarm/join", body)).status);
     return { status: 500, body: "" };
   });
   const issuedAt = Math.floor(mesh.clock.now() / 1_000);
   const token = signInvite({ swarmId: lab, master: "alice", endpoint, issuedAt }, pair);
-  await expect(bob.node.join(formatInviteUrl(lab, endpoint, token))).rejects.toMatchObject({
+  await expect(bob.agent.join(formatInviteUrl(lab, endpoint, token))).rejects.toMatchObject({
     code: "join_refused",
   });
   expect(fetched).toEqual([]);

@@ -1,21 +1,21 @@
-/** The end of an agent does not wait for those whom it wakes. */
+/** Closing an agent does not wait for its wake triggers. */
 import { mkdtempSync, rmSync, watch } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { commandWaker, type WakeNote, WakeTrigger } from "../../src/mesh/wake.js";
+import { commandWaker, type WakeNotification, WakeTrigger } from "../../src/doors/mesh/wake.js";
 
-const noteOf = (number: number): WakeNote => ({
+const noteOf = (number: number): WakeNotification => ({
   message_id: String(number),
   swarm_id: "s",
   sender_id: "alice",
   notification_level: "normal",
 });
 
-it("drops the wake-ups that wait, and takes no more", async () => {
+it("closing drops queued wake-ups and accepts no more", async () => {
   const woken: string[] = [];
   let finish: () => void = () => undefined;
-  const waker = ({ message_id }: WakeNote) =>
+  const waker = ({ message_id }: WakeNotification) =>
     new Promise<void>((resolve) => {
       woken.push(message_id);
       finish = resolve;
@@ -30,7 +30,7 @@ it("drops the wake-ups that wait, and takes no more", async () => {
   expect(woken).toEqual(["0"]);
 });
 
-/** A program that is asked to end and does not; resolves when it runs. */
+/** A program that ignores SIGTERM; resolves when it is running. */
 function stubborn(): { argv: [string, ...string[]]; running: Promise<void> } {
   const directory = mkdtempSync(join(tmpdir(), "mesh-wake-"));
   onTestFinished(() => rmSync(directory, { recursive: true }));
@@ -46,7 +46,7 @@ function stubborn(): { argv: [string, ...string[]]; running: Promise<void> } {
   return { argv: [process.execPath, "-e", script, join(directory, "running")], running };
 }
 
-it("ends a program that does not end when it is asked to", async () => {
+it("a wake program that ignores SIGTERM is killed", async () => {
   const { argv, running } = stubborn();
   const causes: unknown[] = [];
   const trigger = new WakeTrigger(commandWaker(argv, { grace: 50 }), ({ cause }) => causes.push(cause));
@@ -56,9 +56,9 @@ it("ends a program that does not end when it is asked to", async () => {
   expect(String(causes[0])).toContain("SIGKILL");
 });
 
-it("and one whose time is over", async () => {
+it("a wake program that exceeds its time limit is killed", async () => {
   const { argv } = stubborn();
-  // Long enough for it to run and not to listen, on any machine.
+  // Long enough for the program to start and ignore the signal on any machine.
   const waker = commandWaker(argv, { timeLimit: 2_000, grace: 50 });
   await expect(waker(noteOf(1))).rejects.toThrow("SIGKILL");
 });

@@ -1,9 +1,15 @@
-/** Checklist item 65: waking a program of the operator's, and being woken. */
+/** Waking a program of the operator, and being woken. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { commandWaker, type WakeNote, WakeTrigger, wakeNoteOf, webhookWaker } from "../../src/mesh/wake.js";
+import {
+  commandWaker,
+  toWakeNotification,
+  type WakeNotification,
+  WakeTrigger,
+  webhookWaker,
+} from "../../src/doors/mesh/wake.js";
 import { alice, bob, forEachTest, mesh, operatorOf } from "./harness.js";
 import { serveTls } from "./kit.js";
 
@@ -11,10 +17,10 @@ forEachTest();
 
 const secret = "a long random secret";
 
-describe("65. wake", () => {
-  it("[ASP-WAKE-01] posts the four fields with the secret; a dead URL does not affect the answer to the sender", async () => {
+describe("wake", () => {
+  it("[ASP-WAKE-01] a webhook receives the four fields with the secret; an unreachable URL does not affect the sender", async () => {
     const lab = await mesh.swarm(alice, bob);
-    const notes: { note: WakeNote; secret: string | undefined }[] = [];
+    const notes: { note: WakeNotification; secret: string | undefined }[] = [];
     await using server = await serveTls(async ({ headers, body }) => {
       notes.push({ note: JSON.parse(Buffer.from(body).toString()), secret: headers["x-wake-secret"] });
       return { status: 202, headers: {}, body: "{}" };
@@ -25,7 +31,7 @@ describe("65. wake", () => {
       webhookWaker({ url: `${server.origin}/api/wake`, secret, http }),
       ({ code }) => problems.push(code),
     );
-    bob.node.onMessage((message) => trigger.wake(wakeNoteOf(message, "bob")));
+    bob.agent.onMessage((message) => trigger.wake(toWakeNotification(message, "bob")));
     const message = alice.message({ swarm_id: lab, recipient: "bob", extras: { priority: "high" } });
     await bob.answer(message);
     await bob.answer(message);
@@ -43,14 +49,14 @@ describe("65. wake", () => {
     expect(problems).toEqual(["mesh_wake_failed"]);
   });
 
-  it("a command gets the note on its input and nothing in its arguments (8.18)", async () => {
+  it("a command receives the notification on standard input and nothing in its arguments", async () => {
     const directory = mkdtempSync(join(tmpdir(), "mesh-wake-"));
     onTestFinished(() => rmSync(directory, { recursive: true }));
     const out = join(directory, "woken");
     const script =
       "const { argv } = process; const note = JSON.parse(fs.readFileSync(0));" +
       "fs.writeFileSync(argv[1], JSON.stringify({ note, rest: argv.slice(2) }));";
-    const note: WakeNote = {
+    const note: WakeNotification = {
       message_id: "$(touch pwned)",
       swarm_id: "; rm -rf /",
       sender_id: "a\n",
@@ -61,9 +67,9 @@ describe("65. wake", () => {
     await expect(commandWaker([process.execPath, "-e", "process.exit(3)"])(note)).rejects.toThrow("3");
   });
 
-  it("the receiving side refuses a wrong secret (8.17)", async () => {
-    const woken: WakeNote[] = [];
-    const invoke = (note: WakeNote) => {
+  it("the wake route refuses a wrong secret", async () => {
+    const woken: WakeNotification[] = [];
+    const invoke = (note: WakeNotification) => {
       woken.push(note);
       return "invoked" as const;
     };

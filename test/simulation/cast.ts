@@ -1,17 +1,17 @@
 /**
- * Who lives in the simulated world: agents that do whatever the dice say, in their own time, and actions that keep
- * count. Every call of an action carries a token, so that it can be recognized wherever it turns up; the ids of calls
- * repeat, as those of model providers do.
+ * The simulated swarm: agents that make random choices with random delays, and actions that are counted. Every call of an
+ * action carries a token, so that the oracles can identify it. The ids of calls repeat, as those of model providers do.
  */
+
+import { isRecord } from "../../src/base/index.js";
 import {
   type ActionContext,
-  type AgentAnswer,
   type AgentFunction,
   type Turn,
   TurnHeldError,
+  type TurnResult,
 } from "../../src/engine/agent.js";
 import type { AgentDefinition, SwarmDefinition } from "../../src/engine/definition.js";
-import { isRecord } from "../../src/mail/record.js";
 import {
   acknowledge,
   act,
@@ -29,18 +29,18 @@ import { action, agent, swarm } from "../kit/swarms.js";
 import type { Oracles } from "./oracles.js";
 import type { Life, World } from "./world.js";
 
-/** The agent that is served from outside. */
+/** The remote agent. */
 export const REMOTE_AGENT = "far";
-/** The swarm that a carrier reaches. */
+/** The other swarm, which has a carrier. */
 export const OTHER_SWARM = "north";
 export const OTHER_AGENT = `chief@${OTHER_SWARM}`;
 
 const ALWAYS = ["boss", "ann"] as const;
 /** A redefined swarm may lack one of these. */
 const SOMETIMES = ["bob", "cem"] as const;
-/** The one that starts on durable mail only. */
+/** The agent that starts on durable mail only. */
 const CAREFUL = "bob";
-const ACTIONS = ["pay", "look", "note", "slow", "boom"] as const;
+const ACTIONS = ["pay", "look", "note", "slow", "boom", "sell"] as const;
 
 export interface CastParts {
   readonly world: World;
@@ -65,18 +65,18 @@ export class Cast {
     this.#mayRunAhead = mayRunAhead;
   }
 
-  /** Somebody leaves or comes back. */
+  /** Removes an agent or adds it again. */
   redefine(): void {
     this.#version++;
     this.#missing = this.#random.pick([undefined, ...SOMETIMES]);
   }
 
-  /** The swarm as a process loads it. */
+  /** The current definition, as a new process loads it. */
   definition(life: Life): SwarmDefinition {
     return this.#swarm(life, this.#missing);
   }
 
-  /** With everybody who was ever there. */
+  /** The definition with all agents. */
   completeDefinition(life: Life): SwarmDefinition {
     return this.#swarm(life, undefined);
   }
@@ -93,7 +93,7 @@ export class Cast {
         actions: [...ACTIONS, "sign"],
         run,
       });
-      return name === CAREFUL ? { ...made, mind: { kind: "local", run, speculate: false } } : made;
+      return name === CAREFUL ? { ...made, implementation: { kind: "local", run, speculate: false } } : made;
     };
     const [first, ...rest] = names.map((name) => member(name, name === "boss" || name === "cem"));
     if (first === undefined) throw new Error("a swarm has at least one agent");
@@ -105,18 +105,18 @@ export class Cast {
     });
   }
 
-  /** What a remote agent answers. */
-  remoteAnswer(): AgentAnswer {
+  /** The answer of a remote agent. */
+  remoteAnswer(): TurnResult {
     if (this.#random.chance(0.1)) return { text: `words ${this.#world.word()}`, calls: [] };
     if (!this.#world.hurried && this.#random.chance(0.2)) return this.#answerWith([this.#call("pay")]);
     return this.#answerWith([respond("boss", `from afar ${this.#world.word()}`)]);
   }
 
-  #turn(life: Life, turn: Turn): AgentAnswer | Promise<AgentAnswer> {
+  #turn(life: Life, turn: Turn): TurnResult | Promise<TurnResult> {
     const random = this.#random;
     this.#oracles.turnBegins(life, turn, this.#mayRunAhead && turn.agent !== CAREFUL);
     if (random.chance(0.1)) turn.emitDelta(JSON.stringify(turn.messages.map(({ id }) => id)));
-    const answer = (): AgentAnswer => {
+    const answer = (): TurnResult => {
       if (!this.#world.hurried && random.chance(0.05))
         throw new TurnHeldError("credentials", "the key is not at hand");
       this.#oracles.answerHandedIn(life, turn);
@@ -131,7 +131,7 @@ export class Cast {
     return new Promise((resolve, reject) => this.#later(life, random.int(50), answer, resolve, reject));
   }
 
-  #answer(turn: Turn): AgentAnswer {
+  #answer(turn: Turn): TurnResult {
     const random = this.#random;
     if (turn.toolChoice === "auto") return { text: `step ${this.#world.word()}`, calls: [] };
     if (this.#world.hurried) return this.#answerWith(this.#finishing(turn));
@@ -148,7 +148,7 @@ export class Cast {
     return answer;
   }
 
-  /** What somebody hands over and goes on working with. */
+  /** An object that the agent changes after it has returned it. */
   #changing(): unknown {
     const memo = { count: 0 };
     this.#world.later(this.#random.int(30), () => {
@@ -176,7 +176,18 @@ export class Cast {
       () => [this.#call("pay"), this.#call("pay")],
       () => [this.#call("look"), this.#call("pay"), respond(other, "did it")],
       () => [this.#call("note"), this.#call("look")],
+      () => ["pay", "slow", "look", "pay", "boom"].map((name) => this.#call(name)),
+      () => [
+        this.#call("pay"),
+        this.#call("look"),
+        act("fly"),
+        this.#call("note"),
+        this.#call("pay"),
+        wait(),
+      ],
       () => [this.#call(random.pick(["slow", "boom"])), ask(other, words)],
+      () => [this.#call("sell"), this.#call("look"), respond(other, "sold")],
+      () => ["sell", "pay", "sell"].map((name) => this.#call(name)),
       () => [acknowledge()],
       () => [help()],
       () => [act("fly")],
@@ -198,7 +209,7 @@ export class Cast {
     return act(name, { token: ++this.#tokens });
   }
 
-  #answerWith(calls: readonly PlannedCall[]): AgentAnswer {
+  #answerWith(calls: readonly PlannedCall[]): TurnResult {
     return { calls: calls.map((call, index) => ({ ...call, id: `${index + 1}` })) };
   }
 
@@ -207,7 +218,18 @@ export class Cast {
     return action(name, (args, context) => this.#act(life, name, tokenOf(args), context, idempotent), {
       idempotent,
       ...(name === "slow" && { timeLimit: 80 }),
+      ...(name === "note" && { parallel: false }),
+      ...(name === "sell" && { approval: (args) => this.#needsApproval(life, args), approvalTimeout: 200 }),
     });
+  }
+
+  #needsApproval(life: Life, args: unknown): boolean | Promise<boolean> {
+    const needed = tokenOf(args) % 4 !== 0;
+    if (tokenOf(args) % 7 === 0) throw new Error("cannot tell");
+    if (tokenOf(args) % 3 !== 0) return needed;
+    return new Promise((resolve, reject) =>
+      this.#later(life, this.#random.int(30), () => needed, resolve, reject),
+    );
   }
 
   #act(life: Life, name: string, token: number, context: ActionContext, idempotent: boolean): unknown {
@@ -249,18 +271,18 @@ function tokenOf(args: unknown): number {
   return isRecord(args) && typeof args.token === "number" ? args.token : 0;
 }
 
-/** An agent that never answers: some notice that they are to stop. */
-function hanging(turn: Turn, notices: boolean): Promise<AgentAnswer> {
+/** An agent that never answers. Some react to their abort signal. */
+function hanging(turn: Turn, notices: boolean): Promise<TurnResult> {
   return new Promise((_, reject) => {
     if (notices) turn.signal.addEventListener("abort", () => reject(new Error("told to stop")));
   });
 }
 
-/** What other libraries call a promise. */
+/** A thenable that is not a built-in promise. */
 function thenable(
-  start: (resolve: (value: AgentAnswer) => void, reject: (error: unknown) => void) => void,
-): Promise<AgentAnswer> {
-  const promise = new Promise<AgentAnswer>(start);
+  start: (resolve: (value: TurnResult) => void, reject: (error: unknown) => void) => void,
+): Promise<TurnResult> {
+  const promise = new Promise<TurnResult>(start);
   promise.catch(() => {});
   return Object.defineProperty(Object.create(null), METHOD, { value: promise.then.bind(promise) });
 }

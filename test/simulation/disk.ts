@@ -1,20 +1,20 @@
 /**
- * The simulated disk. `Disk` is what is durable and outlives every process; `SimulatedStore` is how one process sees
- * it: slowly, with writes and reads that fail in all the ways in which a real store does.
+ * The simulated disk. `Disk` holds the durable data and outlives every process; `SimulatedStore` is the view of one
+ * process: with delays, and with writes and reads that fail in all the ways of a real store.
  */
-import type { Carriage, OutgoingMail } from "../../src/engine/carrier.js";
-import type { Entry } from "../../src/engine/entries.js";
+import type { DeliveryResult, OutgoingMail } from "../../src/engine/carrier.js";
 import type {
   InstanceId,
   SnapshotPut,
   Store,
-  StoredJournal,
-  TaskIndex,
   TaskPut,
+  TaskReads,
   TaskRemove,
   TaskRow,
   TaskStatus,
 } from "../../src/engine/ports.js";
+import type { Entry } from "../../src/engine/task/entries.js";
+import type { StoredJournal } from "../../src/journal/index.js";
 import {
   type Append,
   type Batch,
@@ -26,14 +26,14 @@ import {
   type RowWrite,
   type Snapshot,
   StaleAppendError,
-  StoreClosedError,
   type StoreDriver,
+  storeClosed,
 } from "../../src/journal/ports.js";
 import { Writer, type WriterLimits } from "../../src/journal/writer.js";
 import type { Random } from "../kit/seeded.js";
 import type { Life, World } from "./world.js";
 
-/** What can go wrong. Each can be switched off, to find out which one a failure needs. */
+/** The kinds of faults. Each can be disabled, to find out which ones a violation needs. */
 export const FAULTS = [
   "transient",
   "unknown",
@@ -44,7 +44,7 @@ export const FAULTS = [
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** A name that can be taken once, like an idempotency key. */
+/** A name that can be used once, like an idempotency key. */
 export interface NamePut extends RowWrite {
   readonly kind: "name.put";
   readonly name: string;
@@ -52,7 +52,7 @@ export interface NamePut extends RowWrite {
   readonly number: number;
 }
 
-/** Mail that waits to be carried to another swarm. */
+/** Mail that waits for delivery to another swarm. */
 export interface OutPut extends RowWrite {
   readonly kind: "out.put";
   readonly id: string;
@@ -65,12 +65,12 @@ export interface OutPut extends RowWrite {
 export interface OutDone extends RowWrite {
   readonly kind: "out.done";
   readonly id: string;
-  readonly carriage: Carriage;
+  readonly carriage: DeliveryResult;
 }
 
 type SimulatedRow = TaskPut | TaskRemove | SnapshotPut | NamePut | OutPut | OutDone;
 
-/** Told of everything that becomes durable. */
+/** Receives everything that becomes durable. */
 export interface DiskWatcher {
   entry(key: JournalKey, number: number, entry: Entry): void;
   /** A batch of these journals is complete. */
@@ -93,13 +93,13 @@ interface StoredSnapshot {
 
 export class Disk {
   readonly journals = new Map<JournalKey, Journal>();
-  /** Journals as they were when they were removed: nobody sees them any more but whoever keeps the books. */
+  /** Removed journals, visible only to the oracles. */
   readonly removed = new Map<JournalKey, readonly Entry[]>();
   readonly tasks = new Map<JournalKey, TaskRow>();
   readonly names = new Map<string, NamePut>();
   readonly outbox = new Map<string, OutPut>();
-  /** What became of mail that has left the outbox. */
-  readonly carried = new Map<string, Carriage>();
+  /** The delivery results of mail that has left the outbox. */
+  readonly carried = new Map<string, DeliveryResult>();
   readonly snapshots = new Map<JournalKey, StoredSnapshot>();
   position = 0;
   readonly #byTaskId = new Map<string, JournalKey>();
@@ -113,7 +113,7 @@ export class Disk {
     return this.journals.get(key)?.entries.length ?? 0;
   }
 
-  /** Of a task that is there, or was. */
+  /** The journal of an existing or removed task. */
   entriesOf(key: JournalKey): readonly Entry[] {
     return this.journals.get(key)?.entries ?? this.removed.get(key) ?? [];
   }
@@ -123,7 +123,7 @@ export class Disk {
     return key === undefined ? undefined : this.tasks.get(key);
   }
 
-  /** Each batch is all or nothing; one that is refused is left out. */
+  /** Each batch is atomic; a refused batch is skipped. */
   write(group: Group, isRefused: (append: Append) => boolean): GroupResult {
     const refusedJournals = new Set<JournalKey>();
     const outcomes = group.batches.map((batch) => {
@@ -167,7 +167,7 @@ export class Disk {
     if (last !== expected) throw new StaleAppendError(key, expected, last);
     const entries: Entry[] = JSON.parse(data);
     if (entries.length !== count) throw new Error(`${entries.length} entries are called ${count}`);
-    // Positions grow, but nothing may rely on their being dense.
+    // Positions increase, but may have gaps.
     this.position += 1 + (this.position % 3);
     const position = this.position;
     if (known === undefined) this.journals.set(key, journal);
@@ -194,7 +194,7 @@ export class Disk {
         this.#removeTask(row, undo, tell);
         return;
       case "snapshot.put": {
-        // Written out of band, so it may come after the task was removed.
+        // Written separately, so it may arrive after the task was removed.
         if (row.number > this.last(row.journal)) {
           throw new RowConflictError(row.kind, `journal ${row.journal} is not as far as its snapshot`);
         }
@@ -220,7 +220,7 @@ export class Disk {
         this.names.set(row.name, row);
         return;
       case "out.put":
-        // The same mail gives the same row: where it was there before, it changes nothing.
+        // The same mail gives the same row, and an existing row does not change.
         if (this.carried.has(row.id)) return;
         restore(undo, this.outbox, row.id);
         this.outbox.set(row.id, row);
@@ -255,7 +255,7 @@ export class Disk {
     const row = this.tasks.get(key);
     if (row === undefined) return;
     if (row.status === "running") throw new RowConflictError("task.remove", "the task runs");
-    if (row.openWork === true) throw new RowConflictError("task.remove", "something of it is under way");
+    if (row.openWork === true) throw new RowConflictError("task.remove", "the task has running work");
     if (this.last(key) !== expected) throw new RowConflictError("task.remove", "the task has moved on");
     const name = nameOf(row.instance, row.taskId);
     restore(undo, this.tasks, key);
@@ -290,9 +290,9 @@ export interface StoreOptions {
   readonly life: Life;
   readonly random: Random;
   readonly isOn: (fault: Fault) => boolean;
-  /** The process hears that something of these journals was refused. */
+  /** Called when the process learns that an append to these journals was refused. */
   readonly onRefused: (keys: readonly JournalKey[]) => void;
-  /** Told of how a write went, for the figures and the trace. */
+  /** Receives the result of each write, for the figures and the trace. */
   readonly onFate: (fate: Fate, group: Group) => void;
   readonly limits: Partial<WriterLimits>;
 }
@@ -304,7 +304,7 @@ interface Flight {
   readonly write: () => void;
 }
 
-/** Which unit the store will not have, whatever else happens: the one with this entry. */
+/** Identifies the unit that the store always refuses: the one with this entry. */
 interface Curse {
   readonly journal: JournalKey;
   readonly number: number;
@@ -313,7 +313,7 @@ interface Curse {
 
 export class SimulatedStore implements Store {
   readonly writer: Writer;
-  readonly tasks: TaskIndex;
+  readonly tasks: TaskReads;
   readonly #options: StoreOptions;
   readonly #results = new Map<number, GroupResult>();
   readonly #reading = new Set<(error: Error) => void>();
@@ -341,27 +341,27 @@ export class SimulatedStore implements Store {
     this.tasks = this.#taskIndex();
   }
 
-  /** Nothing can be written for a while. */
+  /** All writes fail for a while. */
   breakDown(ms: number): void {
     this.#outageUntil = this.#options.world.now + ms;
   }
 
-  /** The next write fails for good. */
+  /** The next write fails permanently. */
   failNext(): void {
     this.#failsNext = true;
   }
 
-  /** Whether writes were impossible for a while, or still are. */
+  /** Whether there was an outage of writes, or still is. */
   get wasDown(): boolean {
     return this.#failed || this.#outageUntil > 0;
   }
 
-  /** Whether a group is between the process and the disk. */
+  /** Whether a group has been submitted and is not settled. */
   get inFlight(): boolean {
     return this.#flight !== undefined;
   }
 
-  /** The process died. What it had handed over is written, or not. */
+  /** The process died. Its submitted group is written or lost. */
   die(isWritten: boolean): void {
     if (this.#flight !== undefined && isWritten) this.#flight.write();
     this.#flight = undefined;
@@ -375,10 +375,10 @@ export class SimulatedStore implements Store {
       this.#noteRefusals(group, result);
       told(result);
     };
-    if (this.#closed) throw new StoreClosedError();
+    if (this.#closed) throw storeClosed();
     const slow = isOn("slow writes");
     const answer = (result: GroupResult, ms: number) => {
-      // SQLite is done when the call returns; a database behind a network is not.
+      // SQLite has finished when the call returns; a remote database has not.
       if (slow && ms === 0) done(result);
       else world.later(ms, () => done(result), life);
     };
@@ -415,7 +415,7 @@ export class SimulatedStore implements Store {
     world.later(slow ? random.int(8) : 0, arrive, life);
   }
 
-  /** The connection was lost during the commit: whether it took effect has to be asked. */
+  /** The connection was lost during the commit: the store must be asked whether it took effect. */
   #writeUnknown(group: Group, done: (result: GroupResult) => void): void {
     const { world, life, random, onFate, disk } = this.#options;
     const really = random.chance(0.5);
@@ -465,7 +465,7 @@ export class SimulatedStore implements Store {
     }
   }
 
-  /** A unit that is refused is refused again when its group is sent once more, each unit by itself. */
+  /** A refused unit is refused again when the units of its group are retried separately. */
   #refusal(group: Group, fresh: boolean): (append: Append) => boolean {
     const { random, onFate } = this.#options;
     const curse = this.#curse;
@@ -486,10 +486,10 @@ export class SimulatedStore implements Store {
 
   // --- reads
 
-  /** What is read was so at the call, at the answer, or in between: the seed says which. */
+  /** A read returns the data as of the call, the response, or a moment in between; the seed decides. */
   #read<T>(compute: () => T): Promise<T> {
     const { world, life, random, isOn, onFate } = this.#options;
-    if (this.#closed) return Promise.reject(new StoreClosedError());
+    if (this.#closed) return Promise.reject(storeClosed());
     if (!isOn("slow reads") || random.chance(0.3)) return Promise.resolve(compute());
     const early = random.chance(0.5) ? { value: compute() } : undefined;
     return new Promise((resolve, reject) => {
@@ -554,12 +554,12 @@ export class SimulatedStore implements Store {
   async close(): Promise<void> {
     this.#closed = true;
     this.writer.close();
-    // Whatever is on its way arrives before somebody else opens the store, or never.
+    // A submitted group is written before another process opens the store, or never.
     this.die(this.#options.random.chance(0.5));
-    for (const reject of this.#reading) reject(new StoreClosedError());
+    for (const reject of this.#reading) reject(storeClosed());
   }
 
-  #taskIndex(): TaskIndex {
+  #taskIndex(): TaskReads {
     const { disk } = this.#options;
     const rows = () => [...disk.tasks.values()];
     const byKey = (a: TaskRow, b: TaskRow) => (a.key < b.key ? -1 : 1);

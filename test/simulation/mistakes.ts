@@ -1,4 +1,4 @@
-/** Mistakes that looked right to somebody once, as changes of the sources. */
+/** Plausible mistakes, as changes of the sources. */
 import type { Mistake } from "./mutants.js";
 
 export interface Planted {
@@ -9,32 +9,34 @@ export interface Planted {
 }
 
 const KERNEL = "journal/kernel.ts";
-const EFFECTS = "engine/runtime/effects.ts";
+const ROLLBACK = "journal/rollback.ts";
+const ACTION_RUNNER = "engine/runtime/action-runner.ts";
 const WAITERS = "engine/runtime/waiters.ts";
 
 export const OF_THE_KERNEL: readonly Planted[] = [
   {
-    name: "results of actions are forgotten when a task is read again",
+    name: "results of actions are lost when a task is reloaded",
     mistakes: [
       {
-        file: EFFECTS,
-        right: "const known = this.#effects.get(order.key);\n      if (known !== undefined) {",
+        file: ACTION_RUNNER,
+        right: "const known = this.#executions.get(order.key);\n      if (known !== undefined) {",
         wrong: "const known = undefined;\n      if (known !== undefined) {",
       },
     ],
   },
   {
-    name: "after a refusal the journal is read while earlier units are still on their way",
+    name: "after a refused commit the journal is read while earlier units are still pending",
+    within: 2_000,
     mistakes: [
       {
-        file: KERNEL,
-        right: "if (live.units.length === 0 && live.locks === 0) this.#readAgain(live);",
-        wrong: "if (live.locks === 0) this.#readAgain(live);",
+        file: ROLLBACK,
+        right: "if (live.units.length === 0 && live.locks === 0) this.readAgain(live);",
+        wrong: "if (live.locks === 0) this.readAgain(live);",
       },
     ],
   },
   {
-    name: "a refusal is told before what it rests on is durable",
+    name: "a refusal is returned before the state that it depends on is durable",
     mistakes: [
       {
         file: KERNEL,
@@ -44,21 +46,57 @@ export const OF_THE_KERNEL: readonly Planted[] = [
     ],
   },
   {
-    name: "a cancellation releases those whose message was decided after it",
+    name: "a cancellation releases waiters whose message was decided after it",
     mistakes: [
       { file: WAITERS, right: "if (start < number) this.#take(start);", wrong: "this.#take(start);" },
       { file: WAITERS, right: "if (start > number) continue;", wrong: "" },
     ],
   },
   {
-    name: "an action of a cancelled round begins when the task has gone on",
+    name: "actions that a recovery starts count as left from before the crash",
     mistakes: [
-      { file: EFFECTS, right: 'if (state.stoppedAt > order.number) return "the task was ended";', wrong: "" },
+      {
+        file: ACTION_RUNNER,
+        right: "for (const order of runningActions(live.state)) {",
+        wrong:
+          "for (const { agent: name } of runningActions(live.state)) for (const order of runningActions(live.state).filter(({ agent }) => agent === name)) {",
+      },
     ],
     within: 1_000,
   },
   {
-    name: "commands of taking up are kept and decided a second time",
+    name: "a call whose arguments nobody looked at runs without approval",
+    mistakes: [
+      {
+        file: "engine/task/decide/turn.ts",
+        right: 'if ("approval" in one && !one.approval) free.add(one.index);',
+        wrong: "free.add(one.index);",
+      },
+    ],
+  },
+  {
+    name: "the end of one action ends the others of its answer",
+    mistakes: [
+      {
+        file: "engine/task/evolve.ts",
+        right: "turn.running = turn.running.filter(({ call }) => call.id !== entry.call);",
+        wrong: "turn.running = [];",
+      },
+    ],
+  },
+  {
+    name: "an action of a cancelled round starts after the task was resumed",
+    mistakes: [
+      {
+        file: ACTION_RUNNER,
+        right: 'if (state.stoppedAt > order.number) return "the task was ended";',
+        wrong: "",
+      },
+    ],
+    within: 1_000,
+  },
+  {
+    name: "commands of a reload are kept and decided twice",
     mistakes: [
       {
         file: KERNEL,
@@ -66,12 +104,12 @@ export const OF_THE_KERNEL: readonly Planted[] = [
         wrong: "",
       },
       {
-        file: KERNEL,
+        file: ROLLBACK,
         right: "if (handling !== unit.handling && handling.own !== true) again.push([command, handling]);",
         wrong: "if (handling !== unit.handling) again.push([command, handling]);",
       },
       {
-        file: KERNEL,
+        file: ROLLBACK,
         right: "if (knowledge.handling.own !== true) again.push([knowledge.command, knowledge.handling]);",
         wrong: "again.push([knowledge.command, knowledge.handling]);",
       },
@@ -79,10 +117,10 @@ export const OF_THE_KERNEL: readonly Planted[] = [
     within: 1_000,
   },
   {
-    name: "a failed read after a refusal leaves a running task out of memory",
+    name: "a failed read after a refused commit leaves a running task out of memory",
     mistakes: [
       {
-        file: KERNEL,
+        file: ROLLBACK,
         right: "this.#parts.clock.after(READ_AGAIN_AFTER, () => this.#readNow(live));",
         wrong: "",
       },
@@ -102,7 +140,7 @@ export const OF_THE_SHELL: readonly Planted[] = [
     ],
   },
   {
-    name: "an action begins when it is decided",
+    name: "an action starts when it is decided",
     mistakes: [
       {
         file: KERNEL,
@@ -113,7 +151,7 @@ export const OF_THE_SHELL: readonly Planted[] = [
     ],
   },
   {
-    name: "an ending releases also those whose message nobody has taken",
+    name: "an ending also releases waiters whose message no agent has taken",
     mistakes: [
       {
         file: WAITERS,
@@ -124,7 +162,7 @@ export const OF_THE_SHELL: readonly Planted[] = [
     ],
   },
   {
-    name: "an agent is free before its answer is decided, and starts while somebody reads",
+    name: "an agent is free before its answer is decided, and starts during a read",
     mistakes: [
       {
         file: "engine/runtime/turns.ts",
@@ -133,24 +171,24 @@ export const OF_THE_SHELL: readonly Planted[] = [
       },
       {
         file: "engine/runtime/turns.ts",
-        right: "const { agent } = turn;\n    this.#parts.kernel.apply(live, command, {",
+        right: "this.#parts.kernel.apply(live, command, new TurnHandling(this, live, turn, durable));",
         wrong:
-          "const { agent } = turn;\n    this.#free(live, agent);\n    this.#parts.kernel.apply(live, command, {",
+          "this.#free(live, turn.agent);\n      this.#parts.kernel.apply(live, command, new TurnHandling(this, live, turn, durable));",
       },
     ],
   },
   {
-    name: "idempotency keys are the ids that agents give to their calls",
+    name: "idempotency keys are the call ids of agents",
     mistakes: [
       {
-        file: "engine/task.ts",
+        file: "engine/task/aggregate.ts",
         right: "call, attempt, key: `",
         wrong: "call, attempt, key: call.id || `",
       },
     ],
   },
   {
-    name: "what the store could not take for a moment is dropped",
+    name: "units that the store could not write temporarily are dropped",
     mistakes: [
       {
         file: "journal/writer.ts",

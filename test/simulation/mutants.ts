@@ -1,11 +1,11 @@
-/** Builds the simulation with mistakes planted into the sources, without touching them. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+/** Builds the simulation with mistakes in the sources, without changing the files. */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
 import type { SimulationOptions, Summary } from "./simulate.js";
 
-/** A mistake: in a file of `src`, the text that is right and what stands there instead. */
+/** A mistake: a file in `src`, the correct text, and its replacement. */
 export interface Mistake {
   readonly file: string;
   readonly right: string;
@@ -22,7 +22,7 @@ const project = fileURLToPath(new URL("../../", import.meta.url));
 export async function buildMutant(mistakes: readonly Mistake[]): Promise<Mutant> {
   const cache = join(project, "node_modules", ".cache");
   mkdirSync(cache, { recursive: true });
-  // Below the packages, so that what is not bundled is found.
+  // Below `node_modules`, so that external packages resolve.
   const folder = mkdtempSync(join(cache, "mailroom-mutant-"));
   const outfile = join(folder, "simulate.mjs");
   const remove = () => rmSync(folder, { recursive: true, force: true });
@@ -52,6 +52,8 @@ function plant(mistakes: readonly Mistake[]): Plugin {
     setup({ onLoad }) {
       for (const file of new Set(mistakes.map((mistake) => mistake.file))) {
         const path = join(project, "src", file);
+        // A moved file would never be loaded, and the mutant would equal the original.
+        if (!existsSync(path)) throw new Error(`src/${file} does not exist`);
         const own = mistakes.filter((mistake) => mistake.file === file);
         onLoad({ filter: new RegExp(`${path.replaceAll(/[.\\+*?[^\]$(){}=!<>|:]/g, "\\$&")}$`) }, () => ({
           contents: own.reduce(replaced, readFileSync(path, "utf8")),
@@ -65,12 +67,14 @@ function plant(mistakes: readonly Mistake[]): Plugin {
 function replaced(source: string, { file, right, wrong }: Mistake): string {
   const parts = source.split(right);
   if (parts.length !== 2) {
-    throw new Error(`${file} has this ${parts.length - 1} times, and a mistake needs one place: ${right}`);
+    throw new Error(
+      `${file} contains this text ${parts.length - 1} times, and a mistake needs exactly one place: ${right}`,
+    );
   }
   return parts.join(wrong);
 }
 
-/** What the first seed that finds it says. */
+/** The violation of the first seed that finds the mistake. */
 export async function firstViolation(mutant: Mutant, seeds: number): Promise<string | undefined> {
   for (let seed = 1; seed <= seeds; seed++) {
     try {

@@ -1,6 +1,5 @@
 /**
- * The simulation is only worth what it finds: each mistake, planted into the sources, must be found within a few hundred
- * seeds.
+ * Tests the simulation itself: each mistake in the sources must be found within a few hundred seeds.
  */
 import { describe, expect, it } from "vitest";
 import { OF_THE_KERNEL, OF_THE_SHELL } from "./mistakes.js";
@@ -17,7 +16,7 @@ describe.each([
       try {
         const violation = await firstViolation(mutant, within);
         expect(violation).toBeDefined();
-        // Found by what it does, not because the change does not fit the sources any more.
+        // Found by its behavior, not because the changed source is broken.
         expect(violation).not.toMatch(/^uncaught/);
       } finally {
         mutant.remove();

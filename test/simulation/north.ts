@@ -1,6 +1,6 @@
-/** Another swarm and the way to it: mail goes through an outbox on the disk, and sometimes there is an answer. */
-import type { Carriage, Carrier, OutgoingMail } from "../../src/engine/carrier.js";
-import { settleMail } from "../../src/engine/runtime/deliveries.js";
+/** Another swarm and its carrier: mail goes through an outbox on the disk, and sometimes gets an answer. */
+import type { Carrier, DeliveryResult, OutgoingMail } from "../../src/engine/carrier.js";
+import { settleMail } from "../../src/engine/runtime/outbound-mail.js";
 import { createAgentAddress } from "../../src/mail/address.js";
 import { buildRequest, buildResponse } from "../../src/mail/build.js";
 import type { MAILAddress, MAILMessage } from "../../src/mail/message.js";
@@ -16,7 +16,7 @@ export class North {
   readonly #world: World;
   readonly #oracles: Oracles;
   readonly #random: Random;
-  /** The process that there is, if it is the one of this life. */
+  /** The current process, if it belongs to this run. */
   readonly #processOf: (life: Life) => Process | undefined;
 
   constructor(world: World, oracles: Oracles, processOf: (life: Life) => Process | undefined) {
@@ -26,12 +26,12 @@ export class North {
     this.#processOf = processOf;
   }
 
-  /** Mail is on its way as soon as its row is durable, and the row is settled together with what the task hears. */
+  /** Mail is sent once its row is durable, and the row is settled in one commit with the task's `carried` entry. */
   carrier(life: Life): Carrier {
     const { disk } = this.#oracles;
     return {
       owns: (swarm) => swarm === OTHER_SWARM,
-      rows: (mail): readonly OutPut[] | Carriage => {
+      rows: (mail): readonly OutPut[] | DeliveryResult => {
         if (this.#fails(0.05)) return { ok: false, reason: "the house is full" };
         const { swarm, message, task } = mail;
         return [{ kind: "out.put", id: idOf(mail), key: task.key, messageId: message.id, swarm, mail }];
@@ -44,12 +44,12 @@ export class North {
     };
   }
 
-  /** A process that starts finds what the last one left. */
+  /** A new process continues with the outbox of the previous one. */
   takeUp(life: Life): void {
     for (const id of this.#oracles.disk.outbox.keys()) this.#deliver(life, id);
   }
 
-  /** Somebody up there has a question. */
+  /** An agent of the other swarm sends a request. */
   ask(process: Process, slot: number): void {
     const taskId = `theirs ${slot}`;
     const owner = `user:nils@${OTHER_SWARM}`;
@@ -78,11 +78,13 @@ export class North {
     const row = disk.outbox.get(id);
     if (process === undefined) return;
     if (row === undefined) {
-      // It may have been woken twice; but what was never there must not leave.
+      // The carrier may be woken twice, but mail without a row must not be sent.
       if (!disk.carried.has(id)) this.#world.violate(`mail ${id} leaves and is not durable`);
       return;
     }
-    const carriage: Carriage = this.#fails(0.2) ? { ok: false, reason: "nobody is at home" } : { ok: true };
+    const carriage: DeliveryResult = this.#fails(0.2)
+      ? { ok: false, reason: "the swarm is unreachable" }
+      : { ok: true };
     if (carriage.ok && !this.#fails(0.4)) this.#reply(life, row.mail);
     const { runtime, store } = process;
     const done: OutDone = { kind: "out.done", id, carriage };

@@ -1,28 +1,34 @@
 /**
- * The books of a simulated world: what became durable, what was told, what was done. Each thing that the outside sees
- * is held against the disk at that moment, and everything once more in the end.
+ * Records what became durable, what was reported and what was done in a simulated world. Everything that is visible from
+ * outside is checked against the disk at that moment, and again at the end.
  */
+
+import { isRecord } from "../../src/base/index.js";
 import type { ActionContext, Turn } from "../../src/engine/agent.js";
-import type { Command } from "../../src/engine/commands.js";
-import { decide } from "../../src/engine/decide.js";
-import type { Entry, EntryKind } from "../../src/engine/entries.js";
-import { evolve, fold } from "../../src/engine/evolve.js";
 import type { SnapshotPut, TaskStatus } from "../../src/engine/ports.js";
-import type { SwarmRules } from "../../src/engine/rules.js";
-import type { CommitNote, Lending, Outcome, PostedAt } from "../../src/engine/runtime/index.js";
-import { outcomeOf } from "../../src/engine/runtime/index.js";
-import { comesBefore, isFromPerson, type TaskState } from "../../src/engine/state.js";
-import type { TaskFigures } from "../../src/engine/task.js";
+import {
+  type CommitNote,
+  type JournalLocation,
+  type LentMessage,
+  outcomeOf,
+  type RoundOutcome,
+} from "../../src/engine/runtime/index.js";
+import type { TaskStats } from "../../src/engine/task/aggregate.js";
+import type { Command } from "../../src/engine/task/commands.js";
+import { decide } from "../../src/engine/task/decide.js";
+import type { Entry, EntryKind } from "../../src/engine/task/entries.js";
+import { evolve, fold } from "../../src/engine/task/evolve.js";
+import type { SwarmRules } from "../../src/engine/task/rules.js";
+import { comesBefore, isFromPerson, type TaskState } from "../../src/engine/task/state.js";
 import type { JournalKey, StaleAppendError } from "../../src/journal/ports.js";
-import { isRecord } from "../../src/mail/record.js";
 import { SYSTEM_SUBJECTS } from "../../src/mail/subjects.js";
 import {
   callsHaveOneResult,
-  Ledger,
+  MailTracker,
   mailboxesAreInOrder,
-  nobodyIsReachedOutside,
+  onlyCommTargetsAreReached,
   roundsEndOnce,
-} from "../kit/laws.js";
+} from "../kit/invariants.js";
 import { problemsOf } from "../kit/published-schemas.js";
 import { Disk, type DiskWatcher } from "./disk.js";
 import type { Life, World } from "./world.js";
@@ -34,23 +40,23 @@ interface Call {
   /** Number of the newest `action_started`. */
   startedAt: number;
   attempt: number;
-  /** Processes that had begun when it was started. */
+  /** Number of processes that had started when the action was started. */
   startedInLife: number;
   finished: boolean;
 }
 
-/** What really happened to a call. */
+/** The real executions of a call. */
 interface Run {
   begun: number;
   idempotencyKey: string;
-  /** The process that knows its result, and the result. */
+  /** The process that has the result, and the result. */
   known: { readonly life: Life; readonly content: string } | undefined;
 }
 
 interface Acknowledged {
-  readonly at: PostedAt;
+  readonly at: JournalLocation;
   readonly body: string | undefined;
-  /** Somebody waits for what becomes of it. */
+  /** Whether a caller waits for the outcome. */
   readonly awaited: boolean;
 }
 
@@ -63,21 +69,23 @@ const STATUS_AFTER: Partial<Record<EntryKind, TaskStatus>> = {
   cancelled: "cancelled",
 };
 
-/** What the books hold of one journal. */
+/** The records of one journal. */
 interface Account {
   status: TaskStatus | undefined;
   readonly calls: Map<string, number>;
-  /** Numbers of cancellations and time-outs: no action that was started before may begin afterwards. */
+  /** By token: calls that need approval. */
+  readonly approvals: Map<number, "waits" | "approved">;
+  /** Numbers of cancellations and timeouts: no action that was ordered before may start afterwards. */
   stoppedAt: number;
   readonly messages: Map<string, number>;
   readonly lendings: Set<string>;
-  /** The highest number that somebody was told of: whoever reads afterwards sees it. */
+  /** The highest number that was reported: every later read must include it. */
   told: number;
-  /** How often its memory had to be thrown away because the store refused something. */
+  /** How often its in-memory state was discarded because the store refused a commit. */
   refusals: number;
-  /** How many processes had died when each agent last got anywhere, or got its first mail. */
+  /** By agent: the number of process deaths when it last made progress, or got its first mail. */
   readonly deathsAt: Map<string, number>;
-  /** The process that last counted a recovery of each agent, while the agent got nowhere. */
+  /** By agent: the process that last counted a recovery since the agent made progress. */
   readonly recoveredIn: Map<string, number>;
 }
 
@@ -114,7 +122,7 @@ export class Oracles implements DiskWatcher {
     removed: 0,
     lendings: 0,
   };
-  /** Processes that died without a chance to say so. */
+  /** Processes that were killed. */
   deaths = 0;
   redefinitions = 0;
   readonly #world: World;
@@ -133,7 +141,7 @@ export class Oracles implements DiskWatcher {
     this.disk = new Disk(this);
   }
 
-  // --- what becomes durable
+  // --- durable entries
 
   entry(key: JournalKey, number: number, entry: Entry): void {
     this.figures.entries++;
@@ -159,7 +167,12 @@ export class Oracles implements DiskWatcher {
         account.recoveredIn.delete(entry.agent);
         for (const call of entry.calls) {
           const { token } = call.args;
-          if (typeof token === "number") account.calls.set(`${entry.agent} ${call.id}`, token);
+          if (typeof token !== "number") continue;
+          account.calls.set(`${entry.agent} ${call.id}`, token);
+          if (entry.approvals?.includes(call.id) === true) account.approvals.set(token, "waits");
+          else if (call.name === "sell" && token % 4 !== 0) {
+            this.#violate(`call ${token} needs approval, and the journal does not say so`);
+          }
         }
         return;
       case "turn_failed":
@@ -178,6 +191,11 @@ export class Oracles implements DiskWatcher {
       case "action_finished":
         this.#finished(account, entry);
         return;
+      case "approval_answered": {
+        const token = account.calls.get(`${entry.agent} ${entry.call}`) ?? 0;
+        account.approvals.set(token, entry.decision === "approved" ? "approved" : "waits");
+        return;
+      }
       case "cancelled":
         account.stoppedAt = number;
         return;
@@ -192,7 +210,7 @@ export class Oracles implements DiskWatcher {
     }
   }
 
-  /** Whoever starts next reads the rows first: they must say what the journals say, whenever the process dies. */
+  /** A new process reads the rows first, so they must match the journals at all times. */
   written(keys: readonly JournalKey[]): void {
     for (const key of keys) {
       const row = this.disk.tasks.get(key);
@@ -217,7 +235,7 @@ export class Oracles implements DiskWatcher {
     this.#violate(`an append with a gap: ${error.message}`);
   }
 
-  /** What memory had of these journals is read again. */
+  /** The in-memory state of these journals is reloaded. */
   refused(keys: readonly JournalKey[]): void {
     for (const key of keys) this.account(key).refusals++;
   }
@@ -231,6 +249,7 @@ export class Oracles implements DiskWatcher {
     const token = account.calls.get(`${entry.agent} ${entry.call}`);
     if (token === undefined) return;
     const call = this.#calls.get(token);
+    if (account.approvals.get(token) === "waits") this.#violate(`call ${token} starts without approval`);
     if (call === undefined) {
       this.#calls.set(token, {
         key,
@@ -269,7 +288,7 @@ export class Oracles implements DiskWatcher {
     }
   }
 
-  /** A message is given up when processes keep dying; those that were closed in good order do not count. */
+  /** A message is abandoned after repeated process deaths; orderly shutdowns do not count. */
   #checkPoison({ deathsAt }: Account, { agent, message }: Extract<Entry, { t: "turn_failed" }>): void {
     const times = /process ended (\d+) times/.exec(message)?.[1];
     const deaths = this.deaths - (deathsAt.get(agent) ?? 0);
@@ -289,12 +308,12 @@ export class Oracles implements DiskWatcher {
     this.#handedIn.clear();
   }
 
-  /** What only the process knew is gone with it. */
+  /** Results that only the process had are lost with it. */
   lifeEnds(life: Life): void {
     for (const run of this.#runs.values()) if (run.known?.life === life) run.known = undefined;
   }
 
-  /** What a process knows is written before it is closed, if it can be. */
+  /** Known results are written before a process closes, if the store allows it. */
   lifeCloses(life: Life, wasDown: boolean): void {
     for (const [token, run] of this.#runs) {
       if (run.known?.life !== life) continue;
@@ -307,9 +326,9 @@ export class Oracles implements DiskWatcher {
     }
   }
 
-  // --- what is told
+  // --- reports to callers
 
-  acknowledged(at: PostedAt, body: string | undefined, awaited: boolean): void {
+  acknowledged(at: JournalLocation, body: string | undefined, awaited: boolean): void {
     this.figures.acknowledged++;
     this.#world.note("acknowledged", short(at.key), `#${at.number}`);
     this.#acknowledged.push({ at, body, awaited });
@@ -317,12 +336,12 @@ export class Oracles implements DiskWatcher {
     this.#toldOf(at.key, at.number);
   }
 
-  /** Whoever was refused may believe that nothing happened. */
+  /** After a refusal nothing may have changed. */
   rejected(body: string): void {
     this.#rejected.push(body);
   }
 
-  outcome(at: PostedAt, outcome: Outcome): void {
+  outcome(at: JournalLocation, outcome: RoundOutcome): void {
     this.figures.outcomes++;
     this.#world.note("outcome", short(at.key), `#${at.number}`, outcome.status);
     const ending = endingOf(this.disk.entriesOf(at.key), at.number);
@@ -356,7 +375,7 @@ export class Oracles implements DiskWatcher {
     this.#toldOf(key, number);
   }
 
-  /** A piece of an answer reached somebody: the mail that it answers must be durable. */
+  /** A streamed part of an answer was published: the mail that it answers must be durable. */
   delta(key: JournalKey, messageIds: readonly string[]): void {
     for (const id of messageIds) {
       if (!this.account(key).messages.has(id))
@@ -364,12 +383,12 @@ export class Oracles implements DiskWatcher {
     }
   }
 
-  /** The number that a read has to have seen, if it begins now. */
+  /** The number that a read must include if it starts now. */
   toldNumber(key: JournalKey): number {
     return this.account(key).told;
   }
 
-  /** To be called by the reader itself, with the state as it is at that moment. */
+  /** Called by the reader, with the state at that moment. */
   read(key: JournalKey, state: TaskState, atLeast: number): void {
     this.figures.reads++;
     const { number } = state;
@@ -384,8 +403,8 @@ export class Oracles implements DiskWatcher {
     this.#toldOf(key, number);
   }
 
-  /** What was told of a task without reading it. */
-  figuresOf(key: JournalKey, figures: TaskFigures, atLeast: number): void {
+  /** Checks a summary of a task. */
+  figuresOf(key: JournalKey, figures: TaskStats, atLeast: number): void {
     const { number } = figures;
     this.#world.note("look", short(key), `#${number}`, figures.status);
     const entries = this.disk.entriesOf(key);
@@ -396,13 +415,13 @@ export class Oracles implements DiskWatcher {
       const { status, ending, error, held, updatedAt } = state;
       const { openWork, ...rest } = figures;
       const found = difference({ number, status, ending, error, held, updatedAt }, rest);
-      if (found !== undefined) this.#violate(`what is told of ${short(key)} at ${number} is wrong: ${found}`);
+      if (found !== undefined) this.#violate(`the summary of ${short(key)} at ${number} is wrong: ${found}`);
       if (openWork !== hasOpenWork(state)) this.#violate(`open work of ${short(key)} is ${openWork}`);
     }
     this.#toldOf(key, number);
   }
 
-  /** A refusal must rest on something durable: some state since the question must give the same one. */
+  /** A refusal must depend on a durable state: some state since the request must give the same refusal. */
   refusal(key: JournalKey, command: Command, code: string, rules: SwarmRules, from: number): void {
     this.figures.refusals++;
     this.#world.note("refused", short(key), command.type, code);
@@ -416,7 +435,7 @@ export class Oracles implements DiskWatcher {
     this.#violate(`'${command.type}' of ${short(key)} was refused as ${code}, which the journal never said`);
   }
 
-  lent(lending: Lending): void {
+  lent(lending: LentMessage): void {
     this.figures.lendings++;
     const { key, agent, attempt } = lending;
     this.#world.note("lent", short(key), agent, attempt);
@@ -425,7 +444,7 @@ export class Oracles implements DiskWatcher {
     }
   }
 
-  // --- what is done
+  // --- turns and actions
 
   turnBegins(life: Life, turn: Turn, mayRunAhead: boolean): void {
     this.figures.turns++;
@@ -461,7 +480,7 @@ export class Oracles implements DiskWatcher {
     for (const { id } of turn.messages) this.#handedIn.set(mailName(turn, id), now);
   }
 
-  /** What may make a turn necessary again. */
+  /** The events after which a turn may run again. */
   #circumstances(life: Life, key: JournalKey): string {
     return `${life.number} ${this.account(key).refusals} ${this.redefinitions}`;
   }
@@ -504,7 +523,7 @@ export class Oracles implements DiskWatcher {
     if (run !== undefined) run.known = { life, content };
   }
 
-  // --- in the end
+  // --- final checks
 
   finish(rules: SwarmRules): void {
     for (const { at, body, awaited } of this.#acknowledged) {
@@ -532,11 +551,11 @@ export class Oracles implements DiskWatcher {
     const problems = problemsOf(entries);
     if (problems.length > 0) this.#violate(problems.join("; "));
     try {
-      const ledger = new Ledger();
+      const ledger = new MailTracker();
       ledger.add(entries);
       roundsEndOnce(entries);
-      nobodyIsReachedOutside(entries, rules);
-      // What was refused comes later than what stood behind it.
+      onlyCommTargetsAreReached(entries, rules);
+      // A refused message is retried, so it may follow messages that were posted after it.
       const state = this.account(key).refusals === 0 ? foldInOrder(entries) : fold(entries);
       if (state === undefined) return;
       ledger.agreesWith(state);
@@ -553,7 +572,7 @@ export class Oracles implements DiskWatcher {
     }
   }
 
-  #checkAcknowledged(at: PostedAt, body: string | undefined, broken: string): void {
+  #checkAcknowledged(at: JournalLocation, body: string | undefined, broken: string): void {
     const entry = this.disk.entriesOf(at.key)[at.number - 1];
     if (body === undefined) {
       if (entry === undefined) this.#violate(`number ${at.number} of ${short(at.key)} ${broken}`);
@@ -570,6 +589,7 @@ export class Oracles implements DiskWatcher {
       account = {
         status: undefined,
         calls: new Map(),
+        approvals: new Map(),
         stoppedAt: 0,
         messages: new Map(),
         lendings: new Set(),
@@ -594,9 +614,9 @@ export class Oracles implements DiskWatcher {
 }
 
 /**
- * What became of a message: an ending releases those whose message an agent has taken. A cancellation empties every
- * mailbox, and a held task takes nothing, so that these tell everybody. Written once more here, because the code under
- * test must not be its own judge.
+ * The outcome of a message: an ending releases the waiters whose message an agent has taken. A cancellation empties every
+ * mailbox and a held task takes no mail, so these release all waiters. Implemented independently, because the code under
+ * test must not verify itself.
  */
 export function endingOf(
   entries: readonly Entry[],
@@ -617,14 +637,17 @@ export function endingOf(
   return undefined;
 }
 
-/** Something of it is under way although it does not run: a process that starts has to look after it. */
+/** Whether a task that does not run has running work, which a new process must continue. */
 function hasOpenWork(state: TaskState): boolean {
   if (state.status === "running") return false;
-  const isActing = [...state.agents.values()].some(({ turn }) => turn?.running !== undefined);
+  const isActing = [...state.agents.values()].some(
+    ({ turn }) =>
+      (turn?.running.length ?? 0) > 0 || turn?.asked.some(({ expires }) => expires !== undefined) === true,
+  );
   return isActing || state.outbound.length > 0;
 }
 
-/** Folds a journal and looks at each turn: nothing that was there before and goes first may have been passed over. */
+/** Folds a journal and checks each turn: no waiting mail with higher precedence may have been skipped. */
 function foldInOrder(entries: readonly Entry[]): TaskState | undefined {
   const [first, ...rest] = entries;
   if (first === undefined) return undefined;
@@ -651,7 +674,7 @@ function checkTaken(state: TaskState, agent: string, took: readonly number[]): v
   }
 }
 
-/** Where two values differ, as JSON would tell them apart; nothing if they do not. */
+/** Where the JSON forms of two values differ. Undefined if they are equal. */
 export function difference(one: unknown, other: unknown, path = ""): string | undefined {
   if (one === other) return undefined;
   if (one instanceof Map && other instanceof Map) return difference([...one], [...other], path);

@@ -1,8 +1,10 @@
-/** What people and programs ask of a process from outside, and what they make of the answers. */
-import type { Command } from "../../src/engine/commands.js";
-import type { InstanceId, JournalKey } from "../../src/engine/ports.js";
-import { type Lending, type Posted, type PostedAt, RuntimeError } from "../../src/engine/runtime/index.js";
-import type { TaskState } from "../../src/engine/state.js";
+/** The requests of users and programs to a process, and the checks of its responses. */
+import { hasCode, isPublicError } from "../../src/base/index.js";
+import type { InstanceId } from "../../src/engine/ports.js";
+import type { JournalLocation, LentMessage, PostReceipt } from "../../src/engine/runtime/index.js";
+import type { ApprovalDecision, Command } from "../../src/engine/task/commands.js";
+import { askedCalls, type TaskState } from "../../src/engine/task/state.js";
+import type { JournalKey } from "../../src/journal/index.js";
 import type { Random } from "../kit/seeded.js";
 import { SWARM } from "../kit/swarms.js";
 import { type Cast, OTHER_AGENT, OTHER_SWARM, REMOTE_AGENT } from "./cast.js";
@@ -29,7 +31,7 @@ export class People {
   readonly #cast: Cast;
   readonly #north: North;
   readonly #random: Random;
-  readonly #acknowledged: PostedAt[] = [];
+  readonly #acknowledged: JournalLocation[] = [];
 
   constructor({ world, oracles, cast, north }: PeopleParts) {
     this.#world = world;
@@ -54,7 +56,9 @@ export class People {
       ...(maxSteps !== undefined && { maxSteps }),
       ...(bad === true && { routingInfo: { huge: 10n } }),
       ...(name !== undefined && {
-        rows: ({ key, number }: PostedAt): NamePut[] => [{ kind: "name.put", name: `${name}`, key, number }],
+        rows: ({ key, number }: JournalLocation): NamePut[] => [
+          { kind: "name.put", name: `${name}`, key, number },
+        ],
       }),
     };
     process.ask("post", () => process.runtime.post(person(who), input), {
@@ -63,7 +67,7 @@ export class People {
     });
   }
 
-  #posted(process: Process, posted: Posted, body?: string): void {
+  #posted(process: Process, posted: PostReceipt, body?: string): void {
     this.#oracles.acknowledged(posted, body, true);
     this.#acknowledged.push(posted);
     process.ask(`outcome of ${placeOf(posted)}`, () => posted.outcome, {
@@ -103,6 +107,29 @@ export class People {
     });
   }
 
+  /** Approves, changes or rejects some or all of the calls that wait for approval. */
+  decide(process: Process, instance: InstanceId, taskId: string, how: number): void {
+    const { runtime } = process;
+    const deciding = async () => {
+      const key = await runtime.find(instance, taskId);
+      if (key === undefined) return undefined;
+      const asked = (await runtime.read(key, askedCalls)) ?? [];
+      const decisions = asked.slice(0, how === 1 ? 1 : undefined).map(({ call }, index): ApprovalDecision => {
+        const callId = how === 0 ? "nobody's" : call.id;
+        if ((how + index) % 3 === 0) return { callId, decision: "reject", reason: "no" };
+        return { callId, decision: "approve", ...(how === 4 && { args: { ...call.args, changed: true } }) };
+      });
+      const from = this.#oracles.toldNumber(key);
+      return await runtime.answerApprovals({ key, taskId }, { decisions }).catch((error: unknown) => {
+        this.#refused(process, key, { type: "answer_approvals", decisions }, error, from);
+        throw error;
+      });
+    };
+    process.ask("decide", deciding, {
+      answered: (posted) => posted !== undefined && this.#posted(process, posted),
+    });
+  }
+
   step(process: Process, { who, slot, agent }: AtTask & { readonly agent: string }): void {
     const reply = { type: "broadcast", targets: [] } as const;
     const words = this.#world.word();
@@ -119,7 +146,7 @@ export class People {
     );
   }
 
-  /** A mistake in the rules, while something else of the task is on its way: what they had begun leaves no trace. */
+  /** The rules throw while other units of the task are pending: the partial decision must leave no trace. */
   breakRules(process: Process, at: AtTask, midway: boolean): void {
     const key = this.#oracles.disk.find(person(at.who), taskIdOf(at))?.key;
     this.post(process, { ...at, type: "request" });
@@ -135,16 +162,16 @@ export class People {
     process.ask("nonsense", () => process.runtime.command(key, command));
   }
 
-  /** What was refused must follow from the journal; and a task that is there must not be called unknown. */
+  /** A refusal must follow from the journal, and an existing task must not be reported as unknown. */
   #refused(process: Process, key: JournalKey, command: Command, error: unknown, from: number): void {
-    if (!(error instanceof RuntimeError)) return;
+    if (!isPublicError(error)) return;
     this.#checkUnknown(key, error);
     if (!REFUSALS.has(error.code)) return;
     this.#oracles.refusal(key, command, error.code, process.runtime.rules, from);
   }
 
   #checkUnknown(key: JournalKey, error: unknown): void {
-    const isUnknown = error instanceof RuntimeError && error.code === "unknown_task";
+    const isUnknown = hasCode(error, "unknown_task");
     if (isUnknown && this.#oracles.disk.journals.has(key)) {
       this.#world.violate(`${short(key)} is called unknown and is there`);
     }
@@ -212,7 +239,7 @@ export class People {
     });
   }
 
-  /** Somebody lost the answer, or the process that would have told it. */
+  /** A caller lost the response, or the process that would have sent it. */
   askAgain(process: Process, which: number): void {
     const at = this.#acknowledged[which % Math.max(1, this.#acknowledged.length)];
     if (at === undefined) return;
@@ -265,7 +292,7 @@ export class People {
   #take(
     process: Process,
     signal: AbortSignal | undefined,
-    taken: (lending: Lending) => void,
+    taken: (lending: LentMessage) => void,
     rejected: () => void = () => {},
   ): void {
     const next = () => process.runtime.remote.next(REMOTE_AGENT, signal === undefined ? {} : { signal });
@@ -279,12 +306,12 @@ export class People {
     });
   }
 
-  #giveBack(process: Process, lending: Lending, ends: End): void {
+  #giveBack(process: Process, lending: LentMessage, ends: End): void {
     const { remote } = process.runtime;
     const { id } = lending.message;
-    // Whoever is not sure that it was taken gives the message back, so that somebody else gets it.
+    // A taker that is unsure whether its answer was accepted releases the message, so that another taker gets it.
     const rejected = (error: unknown) => {
-      if (process.phase !== "open" || (error instanceof RuntimeError && OVER.has(error.code))) return;
+      if (process.phase !== "open" || (isPublicError(error) && OVER.has(error.code))) return;
       this.#world.later(10, () => this.#giveBack(process, lending, "release"), process.life);
     };
     if (ends === "answer") {
@@ -310,7 +337,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   "unknown_calls",
 ]);
 
-/** A lending that is not the taker's any more. */
+/** Errors for a message that is no longer lent to the taker. */
 const OVER: ReadonlySet<string> = new Set(["stale_attempt", "unknown_task"]);
 
 export function person(id: string): InstanceId {
@@ -325,6 +352,6 @@ export function openCalls(state: TaskState): string[] {
   return [...state.agents.values()].flatMap(({ open }) => open.map(({ id }) => id));
 }
 
-function placeOf({ key, number }: PostedAt): string {
+function placeOf({ key, number }: JournalLocation): string {
   return `${short(key)} #${number}`;
 }

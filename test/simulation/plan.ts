@@ -1,9 +1,9 @@
-/** What happens in a simulated world from outside: a list of operations, made from the seed. */
+/** The external operations on a simulated world, generated from the seed. */
 import { type Random, seededRandom } from "../kit/seeded.js";
 
 export const PEOPLE = ["ulla", "otto", "ida"] as const;
 
-/** Which task an operation is about: each person has a few of them. */
+/** The task of an operation: each user has a few of them. */
 export interface AtTask {
   readonly who: string;
   readonly slot: number;
@@ -13,13 +13,13 @@ type What =
   | (AtTask & {
       readonly op: "post";
       readonly type: "request" | "interrupt" | "broadcast";
-      /** Comes with a name that only one message may have. */
+      /** Has a name that only one message may use. */
       readonly name?: number;
       readonly manual?: true;
       readonly to?: "remote" | "other swarm";
-      /** Opens a task whose id nobody chose. */
+      /** Opens a task with a generated id. */
       readonly fresh?: true;
-      /** Carries something that is no JSON. */
+      /** Contains a value that is not JSON. */
       readonly bad?: true;
       readonly maxSteps?: number;
     })
@@ -27,10 +27,11 @@ type What =
   | { readonly op: "receive"; readonly slot: number }
   | (AtTask & { readonly op: "cancel" })
   | (AtTask & { readonly op: "answer"; readonly wrong: boolean })
+  | (AtTask & { readonly op: "decide"; readonly how: number })
   | { readonly op: "bring"; readonly who: string }
   | (AtTask & { readonly op: "retry" })
   | (AtTask & { readonly op: "notify" })
-  /** Something that the rules break at, before or after they have begun. */
+  /** A command on which the rules throw, before or after their first entry. */
   | (AtTask & { readonly op: "nonsense"; readonly midway: boolean })
   | (AtTask & { readonly op: "step"; readonly agent: string })
   | { readonly op: "lend"; readonly ends: "answer" | "release" | "leave"; readonly ms: number }
@@ -49,10 +50,10 @@ type What =
 
 export type Operation = What & { readonly at: number };
 
-/** How long the world is lively, in milliseconds. */
+/** Milliseconds during which operations and faults occur. */
 export const LIVELY = 600;
 const OPERATIONS = 32;
-/** The task that people open in manual mode. */
+/** The task that users open in manual mode. */
 const MANUAL = 3;
 
 export function planOf(seed: number): Operation[] {
@@ -73,7 +74,11 @@ function operation(random: Random): What {
   if (dice < 38) return { op: "receive", slot: random.int(3) };
   if (dice < 41) return { op: "look", ...at };
   if (dice < 48) return { op: "cancel", ...at };
-  if (dice < 54) return { op: "answer", wrong: random.chance(0.2), ...at };
+  if (dice < 54) {
+    return random.chance(0.5)
+      ? { op: "answer", wrong: random.chance(0.2), ...at }
+      : { op: "decide", how: random.int(6), ...at };
+  }
   if (dice < 56) return { op: "bring", who: at.who };
   if (dice < 57) return random.chance(0.5) ? { op: "retry", ...at } : { op: "notify", ...at };
   if (dice < 58) return { op: "nonsense", midway: random.chance(0.5), ...at };

@@ -1,11 +1,7 @@
-/** A simulated process: what it is made of, and what it owes to whoever asked something of it. */
-import { type Runtime, RuntimeError } from "../../src/engine/runtime/index.js";
-import {
-  RowConflictError,
-  StoreBusyError,
-  StoreClosedError,
-  StoreFailedError,
-} from "../../src/journal/ports.js";
+/** A simulated process: its parts, and the requests that it has not answered yet. */
+import { hasCode, isPublicError } from "../../src/base/index.js";
+import type { Runtime } from "../../src/engine/runtime/index.js";
+import { RowConflictError } from "../../src/journal/ports.js";
 import type { SimulatedStore } from "./disk.js";
 import { describe, type Life, type World } from "./world.js";
 
@@ -20,9 +16,9 @@ export class Process {
   readonly runtime: Runtime;
   phase: "open" | "closing" | "failed" = "open";
   readonly #world: World;
-  /** What was asked and not answered yet. */
+  /** Requests without a response. */
   readonly #asked = new Set<string>();
-  /** Streams and takers, which may wait until the process is closed. */
+  /** Streams and takers, which may stay open until the process is closed. */
   readonly #open = new Set<string>();
   #count = 0;
 
@@ -41,12 +37,12 @@ export class Process {
     return [...this.#open];
   }
 
-  /** Whatever is asked is answered, unless the process dies; and what goes wrong must be one of the known things. */
+  /** Every request must be answered unless the process dies, and only with expected errors. */
   ask<T>(what: string, call: () => Promise<T>, told: Told<T> = {}): void {
     this.#await(this.#asked, what, call, told);
   }
 
-  /** The same for what may take until the process is closed. */
+  /** The same for requests that may stay open until the process is closed. */
   waitFor<T>(what: string, call: () => Promise<T>, told: Told<T> = {}): void {
     this.#await(this.#open, what, call, told);
   }
@@ -54,7 +50,7 @@ export class Process {
   #await<T>(waiting: Set<string>, what: string, call: () => Promise<T>, told: Told<T>): void {
     const name = `${what} (${++this.#count})`;
     waiting.add(name);
-    // The dead are told nothing.
+    // A dead process receives nothing.
     const isHeard = () => waiting.delete(name) && this.life.alive;
     call().then(
       (value) => {
@@ -71,15 +67,15 @@ export class Process {
   }
 
   #isExpected(error: unknown): boolean {
-    if (isInjected(error) || error instanceof StoreBusyError) return true;
-    if (error instanceof StoreClosedError || error instanceof StoreFailedError) return this.phase !== "open";
+    if (isInjected(error) || hasCode(error, "store_busy")) return true;
+    if (hasCode(error, "store_closed", "store_failed")) return this.phase !== "open";
     if (error instanceof RowConflictError) return error.kind === "name.put" || error.kind === "task.remove";
-    if (!(error instanceof RuntimeError)) return false;
+    if (!isPublicError(error)) return false;
     return this.phase !== "open" || (error.code !== "closed" && error.code !== "store_failed");
   }
 }
 
-/** A failure that the simulation itself made. */
+/** A failure that the simulation injected. */
 export function isInjected(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return error.message.includes("injected") || isInjected(error.cause);

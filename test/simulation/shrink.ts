@@ -1,4 +1,4 @@
-/** Makes a failing world small: fewer operations, then fewer kinds of faults, as long as it still fails. */
+/** Shrinks a failing world: fewer operations, then fewer kinds of faults, as long as it still fails. */
 import { FAULTS, type Fault } from "./disk.js";
 import { type Operation, planOf } from "./plan.js";
 import { type SimulationOptions, simulate } from "./simulate.js";
@@ -6,7 +6,7 @@ import { type SimulationOptions, simulate } from "./simulate.js";
 export interface Shrunk {
   readonly seed: number;
   readonly operations: readonly Operation[];
-  /** The faults that it needs. */
+  /** The faults that the violation needs. */
   readonly faults: readonly Fault[];
   readonly reason: string;
   readonly trace: readonly string[];
@@ -46,7 +46,7 @@ export async function shrink(seed: number, options: SimulationOptions = {}): Pro
   return { seed, operations, faults: FAULTS.filter((fault) => !without.has(fault)), reason, trace };
 }
 
-/** For people: what to run, what happened, and what it took. */
+/** The report: the command to run, the violation, and the operations and faults that it needs. */
 export function report({ seed, operations, faults, reason, trace }: Shrunk): string {
   return [
     `SIMULATION_SEED=${seed}: ${reason}`,

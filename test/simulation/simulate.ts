@@ -1,20 +1,22 @@
 /**
- * One life of a small world, from one seed: people who write, cancel and look, agents and actions that do as the dice
- * say, a disk that fails, processes that die, close and start again. In the end the books must balance.
+ * Simulates a small world from one seed: users that write, cancel and read, agents and actions that behave randomly, a
+ * disk that fails, and processes that die, close and start again. At the end the oracles check everything.
  */
-import { fold } from "../../src/engine/evolve.js";
-import type { Bus, TaskRow } from "../../src/engine/ports.js";
+
+import { isRecord, type Problem } from "../../src/base/index.js";
+import { createLocalBus } from "../../src/bus/index.js";
+import type { TaskRow } from "../../src/engine/ports.js";
 import {
   ALL_TASKS_CHANNEL,
-  isCommitNote,
-  type Problem,
+  isCommitNotification,
   Runtime,
   type RuntimeLimits,
 } from "../../src/engine/runtime/index.js";
+import { fold } from "../../src/engine/task/evolve.js";
+import { askedCalls } from "../../src/engine/task/state.js";
+import type { Bus } from "../../src/journal/index.js";
 import type { WriterLimits } from "../../src/journal/writer.js";
 import { Retention } from "../../src/library/retention.js";
-import { isRecord } from "../../src/mail/record.js";
-import { createLocalBus } from "../../src/store/bus.js";
 import type { Random } from "../kit/seeded.js";
 import { rulesFor } from "../kit/swarms.js";
 import { Cast } from "./cast.js";
@@ -28,7 +30,7 @@ import { describe, Life, settled, Violation, World } from "./world.js";
 
 export interface SimulationOptions {
   readonly operations?: readonly Operation[];
-  /** Faults that are switched off. */
+  /** Disabled faults. */
   readonly without?: ReadonlySet<Fault>;
   readonly trace?: (lines: readonly string[]) => void;
 }
@@ -44,8 +46,7 @@ export interface Summary extends Figures {
 /** @throws Violation */
 export async function simulate(seed: number, options: SimulationOptions = {}): Promise<Summary> {
   const simulation = new Simulation(seed, options);
-  const onUnhandled = (error: unknown) =>
-    simulation.world.violate(`a promise was rejected and nobody looked: ${describe(error)}`);
+  const onUnhandled = (error: unknown) => simulation.world.violate(`unhandled rejection: ${describe(error)}`);
   process.on("unhandledRejection", onUnhandled);
   try {
     return await simulation.run(options.operations ?? planOf(seed));
@@ -174,7 +175,7 @@ class Simulation {
     return new Process({ life, store, runtime, world });
   }
 
-  /** The doors are open meanwhile. */
+  /** Requests are accepted during recovery. */
   #takeUp(): void {
     const process = this.#process;
     process.ask("recover", () => process.runtime.recover(), {
@@ -189,12 +190,12 @@ class Simulation {
     return !this.world.hurried || fault === "slow writes" || fault === "slow reads";
   }
 
-  /** What is published is out in the world. */
+  /** Published entries are visible from outside. */
   #bus(): Bus {
     const inner = createLocalBus();
     return {
       publish: (channel, note) => {
-        if (channel === ALL_TASKS_CHANNEL && isCommitNote(note)) this.#oracles.published(note);
+        if (channel === ALL_TASKS_CHANNEL && isCommitNotification(note)) this.#oracles.published(note);
         if (channel.startsWith("delta:") && isRecord(note) && typeof note.delta === "string") {
           this.#oracles.delta(channel.slice("delta:".length), JSON.parse(note.delta));
         }
@@ -207,7 +208,7 @@ class Simulation {
 
   #reported(problem: Problem): void {
     this.world.note("report", problem.code, problem.message);
-    // A decision that broke off makes the task be read again.
+    // A decision that threw makes the kernel reload the task.
     if (problem.code === "decide_failed" && problem.task !== undefined) this.#oracles.refused([problem.task]);
     if (BAD_REPORTS.has(problem.code) && !isInjected(problem.cause)) {
       const { cause } = problem;
@@ -216,7 +217,7 @@ class Simulation {
     }
   }
 
-  /** The process dies here and now, and another one is started. */
+  /** Kills the process immediately and starts another one. */
   #crash(): void {
     const process = this.#process;
     if (process.store.inFlight) this.#inFlight++;
@@ -228,7 +229,7 @@ class Simulation {
     this.#start();
   }
 
-  /** Somebody looks after a process whose store has failed, and starts it again. */
+  /** Restarts a process whose store has failed. */
   #storeFailed(): void {
     const process = this.#process;
     process.phase = "failed";
@@ -248,7 +249,7 @@ class Simulation {
       await runtime.close(grace);
       await store.close();
       first = true;
-      // What is told at the end is heard before anybody looks.
+      // Deliver the last notifications before the checks.
       if (life.alive) this.world.later(2, () => this.#closed(process), life);
     };
     close().catch((error: unknown) => this.world.violate(`close failed: ${describe(error)}`));
@@ -277,15 +278,15 @@ class Simulation {
     if (unanswered.length > 0) this.world.violate(`closed and not answered: ${unanswered.join()}`);
     if (stillOpen.length > 0) this.world.violate(`closed and still open: ${stillOpen.join()}`);
     this.#oracles.lifeCloses(life, store.wasDown);
-    // What it could not write it could not say.
+    // Decisions that were not written must not have been reported.
     if (store.wasDown) this.#oracles.deaths++;
     life.closed = true;
-    // In a program that goes on, agents and actions answer into the void.
+    // In a program that keeps running, late answers of agents and actions are ignored.
     if (this.#random.chance(0.5)) life.alive = false;
     if (this.#process === process) this.#start();
   }
 
-  // --- what is asked from outside
+  // --- external requests
 
   #carryOut(operation: Operation): void {
     const process = this.#process;
@@ -302,6 +303,8 @@ class Simulation {
         return this.#north.ask(process, operation.slot);
       case "cancel":
         return people.cancel(process, operation);
+      case "decide":
+        return people.decide(process, person(operation.who), taskIdOf(operation), operation.how);
       case "answer":
         return people.answer(process, person(operation.who), taskIdOf(operation), operation.wrong);
       case "bring":
@@ -370,7 +373,7 @@ class Simulation {
     else this.#people.serveForever(this.#process);
   }
 
-  /** Nothing is left to happen: whoever waits for a person is answered. False if nobody does. */
+  /** No event is left: answers the tasks that wait for a user. Returns false if no task does. */
   #nudge(): boolean {
     let nudged = false;
     for (const row of this.#oracles.disk.tasks.values()) {
@@ -388,7 +391,9 @@ class Simulation {
     if (state.manual || instance.role === "swarm") {
       return process.ask("cancel", () => process.runtime.cancel(key, state.owner));
     }
-    if (state.status === "running") throw new Violation(`nothing happens any more: ${this.#openTasks()}`);
+    if (state.status === "running")
+      throw new Violation(`no event is left, but tasks are open: ${this.#openTasks()}`);
+    if (askedCalls(state).length > 0) this.#people.decide(process, instance, taskId, 2);
     if (openCalls(state).length > 0) this.#people.answer(process, instance, taskId, false);
     process.runtime.setParams(instance, { key: this.world.word() });
   }
@@ -401,12 +406,12 @@ class Simulation {
         const state = fold(disk.entriesOf(key));
         const agents = [...(state?.agents ?? [])].map(([name, { mailbox, turn, open, lent }]) => {
           const numbers = mailbox.map(({ number }) => number).join();
-          const running = turn?.running?.call.name;
+          const running = turn?.running.map(({ call }) => call.name).join();
           return `${name}: mail ${numbers} running ${running} open ${open.length} lent ${lent?.attempt}`;
         });
         return `${short(key)} is ${state?.status} at ${state?.number} (${agents.join("; ")})`;
       });
-    return `${tasks.join(", ")}; figures ${JSON.stringify(this.#process.runtime.figures)}`;
+    return `${tasks.join(", ")}; figures ${JSON.stringify(this.#process.runtime.stats)}`;
   }
 
   async #finish(): Promise<void> {
@@ -422,7 +427,7 @@ class Simulation {
     this.#close(last, 0, false);
     await this.#untilIdle();
     if (this.#process === last) throw new Violation("the process did not close");
-    // The next process has taken up what there is, which is nothing.
+    // The next process has recovered everything, which is nothing.
     for (const key of disk.journals.keys()) this.#people.readOne(this.#process, key);
     await this.#untilIdle();
     if (disk.position !== position) world.violate("closing and starting again wrote something");
@@ -430,15 +435,15 @@ class Simulation {
     if (world.violation !== undefined) throw world.violation;
   }
 
-  /** Nothing is kept that is no longer needed. */
+  /** Memory must not keep anything that is no longer needed. */
   #checkLeftOvers(): void {
     const { runtime, store, unanswered, stillOpen } = this.#process;
-    const { figures } = runtime;
+    const { stats: figures } = runtime;
     const { waiting, characters } = store.writer.health;
     if (figures.turns !== 0 || figures.runningTasks !== 0 || waiting !== 0 || characters !== 0) {
       this.world.violate(`left over: ${JSON.stringify({ ...figures, waiting, characters })}`);
     }
-    if (figures.liveTasks > (this.#limits.restingTasks ?? 0)) {
+    if (figures.liveTasks > (this.#limits.cachedTasks ?? 0)) {
       this.world.violate(`${figures.liveTasks} tasks are in memory, of which none is needed`);
     }
     if (this.#oracles.disk.outbox.size > 0) this.world.violate("mail to another swarm never left");
@@ -448,18 +453,19 @@ class Simulation {
   }
 }
 
-/** Small enough that everything happens at its edges. */
+/** Small limits, so that they are reached often. */
 function limitsFrom(config: Random) {
   return {
     maxSteps: 12,
-    // Mostly none: a task that hangs must not be saved by its time limit.
-    taskTime: config.chance(0.25) ? 50 + config.int(300) : undefined,
-    replyTime: 400,
-    turnTime: 150,
-    actionTime: 250,
+    // Usually no time limit, because it would end a task that hangs.
+    taskTimeout: config.chance(0.25) ? 50 + config.int(300) : 0,
+    replyTimeout: 400,
+    turnTimeout: 150,
+    actionTimeout: 250,
     turns: 6,
     turnsPerTask: 3,
-    restingTasks: 1 + config.int(2),
+    actionsPerTask: 1 + config.int(4),
+    cachedTasks: 1 + config.int(2),
     runningTasks: config.chance(0.2) ? 3 : 1_000,
     mailbox: 8,
     snapshotAfter: 10,
@@ -472,5 +478,5 @@ function limitsFrom(config: Random) {
   };
 }
 
-/** What a runtime must never report: these are mistakes of its own. */
+/** Codes that a runtime must never report, because they are bugs of its own. */
 const BAD_REPORTS: ReadonlySet<string> = new Set(["reactor_failed", "decide_failed", "turn_failed"]);

@@ -1,7 +1,7 @@
 /**
- * A thousand small lives, each from a seed. A failure names its seed and is made small first:
+ * Runs a thousand simulations, each from a seed. A failure is shrunk and names its seed:
  *
- *   SIMULATION_SEED=<seed>                          one life, with its trace if it fails
+ *   SIMULATION_SEED=<seed>                          one simulation, with its trace if it fails
  *   SIMULATION_RUNS=<count>                         this many, from the first seed on
  *   SIMULATION_SEED=<seed> SIMULATION_RUNS=<count>  this many, from that seed on
  */
@@ -12,10 +12,10 @@ import { type Summary, simulate } from "./simulate.js";
 const { SIMULATION_SEED, SIMULATION_RUNS } = process.env;
 const FIRST = Number(SIMULATION_SEED ?? 1);
 const RUNS = Number(SIMULATION_RUNS ?? (SIMULATION_SEED === undefined ? 1_000 : 1));
-/** Seeds of one test: long runs show how far they are. */
+/** Seeds per test, so that long runs show their progress. */
 const CHUNK = 250;
 
-/** What must have happened often: a simulation in which nothing goes wrong shows nothing. */
+/** Figures that must be high: a simulation without faults proves nothing. */
 const HAPPENED = [
   "acknowledged",
   "outcomes",
@@ -37,7 +37,11 @@ const HAPPENED = [
   "failed read",
 ];
 
-describe("after any faults and restarts nothing acknowledged is lost, nothing is done twice, and every task ends", () => {
+const LAW =
+  "after any faults and restarts no acknowledged message is lost, no action runs twice, and every task ends";
+
+// The title contains the number of seeds and the first one: `npm run soak` filters by it and so verifies both.
+describe(`${LAW} (${RUNS} seeds from ${FIRST})`, () => {
   const total = new Map<string, number>();
   const chunks = Array.from({ length: Math.ceil(RUNS / CHUNK) }, (_, index) => FIRST + index * CHUNK);
 
@@ -55,7 +59,7 @@ describe("after any faults and restarts nothing acknowledged is lost, nothing is
     600_000,
   );
 
-  it.runIf(RUNS >= CHUNK)("the dice have really fallen", () => {
+  it.runIf(RUNS >= CHUNK)("every kind of operation and fault occurred", () => {
     console.log(`simulation: ${JSON.stringify(Object.fromEntries(total))}`);
     for (const figure of HAPPENED) expect.soft(total.get(figure), figure).toBeGreaterThan(RUNS / 10);
   });

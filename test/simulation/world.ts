@@ -1,19 +1,21 @@
 /**
- * The simulated world: it owns time and every wait. Whatever is to happen later is an event; the seed chooses among
- * those that are due, and when none is, time jumps to the next one.
+ * The simulated world: it controls time and every wait. Everything that happens later is an event. The seed chooses among
+ * the due events; if none is due, time advances to the next one.
  */
-import type { Clock, Loop } from "../../src/journal/ports.js";
-import { type Random, seededRandom } from "../kit/seeded.js";
-import { EPOCH } from "../kit/virtual-clock.js";
 
-/** One process, from its start to its death. What belongs to a dead one never happens. */
+import type { Clock } from "../../src/base/index.js";
+import type { Loop } from "../../src/journal/ports.js";
+import { EPOCH } from "../../src/testing/virtual-clock.js";
+import { type Random, seededRandom } from "../kit/seeded.js";
+
+/** One process, from its start to its death. Events of a dead process never happen. */
 export class Life {
   alive = true;
-  /** It was closed in good order; in a program that goes on it may still be there. */
+  /** Whether it was closed in an orderly way. In a program that keeps running it may still exist. */
   closed = false;
-  /** Nothing could be written for longer than a moment. */
+  /** Whether there was a longer outage of writes. */
   degraded = false;
-  /** How far its wall clock is off. */
+  /** The offset of its wall clock. */
   clockOffset = 0;
   readonly number: number;
 
@@ -22,24 +24,24 @@ export class Life {
   }
 }
 
-/** Something happened that must never happen. */
+/** A law was violated. */
 export class Violation extends Error {
   override readonly name = "Violation";
 }
 
 interface Event {
   readonly at: number;
-  /** None: it belongs to the world, and happens whoever is alive. */
+  /** Undefined for events of the world, which happen regardless of the processes. */
   readonly life: Life | undefined;
   run: (() => void) | undefined;
 }
 
 export class World {
   readonly seed: number;
-  /** Milliseconds since the world began. */
+  /** Milliseconds since the start of the simulation. */
   now = 0;
   steps = 0;
-  /** From now on everybody works towards the end, and nothing goes wrong any more. */
+  /** From now on no fault occurs and all work finishes. */
   hurried = false;
   readonly #order: Random;
   readonly #lines: string[] | undefined;
@@ -54,19 +56,19 @@ export class World {
     this.#lines = options.trace ? [] : undefined;
   }
 
-  /** Independent choices for each purpose, so that taking one thing out of a plan changes little else. */
+  /** Independent random choices for each purpose, so that removing an operation from a plan changes little else. */
   stream(purpose: string): Random {
     let mixed = this.seed >>> 0;
     for (let at = 0; at < purpose.length; at++) mixed = Math.imul(mixed ^ purpose.charCodeAt(at), 0x01000193);
     return seededRandom(mixed);
   }
 
-  /** Something to say that nobody has said before. */
+  /** A unique text. */
   word(): string {
     return `${++this.#words}`;
   }
 
-  /** Ids in the form of UUIDs that count. */
+  /** Sequential ids in the form of UUIDs. */
   id(version: 4 | 7): string {
     const count = (++this.#ids).toString(16).padStart(12, "0");
     return `00000000-0000-${version}000-8000-${count}`;
@@ -100,7 +102,7 @@ export class World {
     };
   }
 
-  /** Noted instead of thrown: the code under test catches what is thrown into it. The first one counts. */
+  /** Recorded instead of thrown, because the code under test catches errors. The first violation counts. */
   violate(what: string): void {
     if (this.#violation !== undefined) return;
     this.#violation = new Violation(what);
@@ -123,7 +125,7 @@ export class World {
     return this.#lines ?? [];
   }
 
-  /** Lets one thing happen, and everything that follows from it at once. False if nothing is left to happen. */
+  /** Runs one event and everything that follows from it immediately. Returns false if no event is left. */
   async step(): Promise<boolean> {
     const event = this.#next();
     if (event === undefined) return false;
@@ -182,7 +184,7 @@ export function describe(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** Promises that can go on have gone on: nothing here waits for anything but the world. */
+/** Resolves when all pending promise callbacks have run: code in the simulation waits only for the world. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

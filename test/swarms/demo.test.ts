@@ -1,6 +1,7 @@
-/** The demonstration swarm and the bundled agents, on the real runtime. */
+/** Runs the demonstration swarm and the bundled agents on the real runtime. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { defineSwarm, demoSwarm, exampleAgent, loadSwarmsFromText, Mailroom } from "../../src/index.js";
+import { demoSwarm, exampleAgent } from "../../src/demo/index.js";
+import { defineSwarm, loadSwarmsFromText, Mailroom } from "../../src/index.js";
 
 /** A Monday. */
 const now = () => new Date("2026-03-02T10:00:00Z");
@@ -69,7 +70,7 @@ describe("the bundled agents", () => {
         ],
       }),
     );
-    const { response } = await mailroom.user("ann").ask("Please analyse 12, 15, 9 and 24, and advise us.");
+    const { response } = await mailroom.user("ann").ask("Please analyze 12, 15, 9 and 24, and advise us.");
     expect(response).toMatch(/^The figures: count 4, sum 60, mean 15, median 13\.5, .* Before you decide/);
     await mailroom.close();
   });

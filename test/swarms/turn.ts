@@ -1,4 +1,4 @@
-/** Turns for tests of agents: a task's story so far, told in a few words. */
+/** Builds turns for tests of agents from a short history. */
 import { randomUUID } from "node:crypto";
 import type { HistoryItem, ResultItem, Turn } from "../../src/engine/agent.js";
 import { createSystemAddress } from "../../src/mail/address.js";
@@ -40,7 +40,7 @@ export function letter(options: Letter): MAILMessage {
   }
 }
 
-/** What an agent lived through: letters it got, calls it made, results it saw. */
+/** The history of an agent: messages, calls and results. */
 export class Story {
   readonly #history: HistoryItem[] = [];
   #results: ResultItem[] = [];
@@ -64,7 +64,7 @@ export class Story {
     return this;
   }
 
-  /** An action that was called and is answered; the system says so. */
+  /** An action was called and has a result; the system notifies the agent. */
   acts(name: string, content: string, ok = true): this {
     const id = `c${this.#history.length}`;
     this.#history.push({ kind: "answer", number: this.#history.length + 1, calls: [{ id, name, args: {} }] });
@@ -84,7 +84,7 @@ export class Story {
   }
 
   turn(changes: Partial<Turn> = {}): Turn {
-    if (this.#last === undefined) throw new Error("a story needs a letter");
+    if (this.#last === undefined) throw new Error("a history needs a message");
     return {
       swarm: SWARM,
       agent: "me",
@@ -94,12 +94,15 @@ export class Story {
       history: [...this.#history],
       results: this.#results,
       tools: this.#tools.map((name) => ({ name, description: name, parameters: {} })),
+      allTools: this.#tools.map((name) => ({ name, description: name, parameters: {} })),
       toolChoice: "required",
       peers: [],
       params: {},
       attempt: 1,
       signal: new AbortController().signal,
       emitDelta: () => {},
+      resetDeltas: () => {},
+      reportUsage: () => {},
       ...changes,
     };
   }

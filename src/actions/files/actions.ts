@@ -1,20 +1,25 @@
-/** The file actions of mail.md 8.5: confined to configured directories, bounded in size, text only. */
+/**
+ * File actions with the names and arguments of REF-21: confined to configured directories, bounded in size, text
+ * only.
+ */
+
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { mkdir, readdir, rename, rm, rmdir, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import type { Action } from "../../engine/agent.js";
+import { hasCode, type MailroomError } from "../../base/index.js";
+import type { Action } from "../../engine/index.js";
 import { defineAction } from "../define.js";
-import { FileActionError } from "./errors.js";
+import { fileError, toFileError } from "./errors.js";
 import { Roots } from "./roots.js";
 
 export interface FileActionOptions {
-  /** Directories that agents may read and write. Without any, every call is refused. */
+  /** Directories that agents may read and write. Without any, every call is rejected. */
   readonly roots: readonly string[];
-  /** Bytes of a file that may be read or written. Default: 1 MiB. */
+  /** Maximum size of a file in bytes. Default: 1 MiB. */
   readonly maxBytes?: number;
-  /** Names of a directory that are listed. Default: 2,000. */
+  /** Maximum number of names in a listing. Default: 2,000. */
   readonly maxEntries?: number;
 }
 
@@ -37,13 +42,16 @@ export function fileActions(options: FileActionOptions): FileActions {
     }),
     write_file: defineAction({
       name: "write_file",
-      description: "Writes text to a file. The file is replaced if it exists; missing directories are made.",
+      description:
+        "Writes text to a file. The file is replaced if it exists; missing directories are created.",
       parameters: z.strictObject({
         path: path.describe("The file"),
-        content: z.string().describe("Its whole new text"),
+        content: z.string().describe("The complete new text"),
       }),
-      // Writing the same text again leaves the same file.
+      // Writing the same text again has no further effect.
       idempotent: true,
+      // Other calls of the same answer may concern the same path.
+      parallel: false,
       run: async ({ path: wanted, content }) => {
         await writeText(roots, wanted, content, maxBytes);
         return `successfully wrote to ${wanted}`;
@@ -53,23 +61,25 @@ export function fileActions(options: FileActionOptions): FileActions {
       name: "delete_file",
       description: "Deletes a file, or an empty directory.",
       parameters: z.strictObject({ path: path.describe("The file") }),
+      parallel: false,
       run: async ({ path: wanted }) => {
-        // The link itself is deleted, not what it leads to.
+        // Deletes the link itself, not its target.
         const place = await roots.place(wanted);
         await remove(place).catch((error: unknown) => {
-          throw FileActionError.from(error, wanted);
+          throw toFileError(error, wanted);
         });
         return `deleted ${wanted}`;
       },
     }),
     create_directory: defineAction({
       name: "create_directory",
-      description: "Makes a directory. It is an error if it exists.",
+      description: "Creates a directory. It is an error if it exists.",
       parameters: z.strictObject({ path: path.describe("The directory") }),
+      parallel: false,
       run: async ({ path: wanted }) => {
         const place = await roots.place(wanted, { makeDirectories: true });
         await mkdir(place).catch((error: unknown) => {
-          throw FileActionError.from(error, wanted);
+          throw toFileError(error, wanted);
         });
         return `created ${wanted}`;
       },
@@ -77,12 +87,12 @@ export function fileActions(options: FileActionOptions): FileActions {
     read_directory: defineAction({
       name: "read_directory",
       description: "Lists the names in a directory, sorted, one per line.",
-      parameters: z.strictObject({ path: path.describe("The directory; '.' for the first one open to you") }),
+      parameters: z.strictObject({ path: path.describe("The directory; '.' is the first accessible one") }),
       idempotent: true,
       run: async ({ path: wanted }) => {
         const place = await roots.locate(wanted);
         const names = await readdir(place).catch((error: unknown) => {
-          throw FileActionError.from(error, wanted);
+          throw toFileError(error, wanted);
         });
         const shown = names.sort().slice(0, maxEntries);
         const rest = names.length - shown.length;
@@ -98,7 +108,7 @@ async function readText(roots: Roots, path: string, maxBytes: number): Promise<s
     const { size } = await handle.stat();
     if (size > maxBytes) throw tooLarge(path, size, maxBytes);
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(maxBytes + 1), 0, maxBytes + 1, 0);
-    // Some files (those of /proc, for instance) do not know their size.
+    // Some files, such as those of /proc, report no size.
     if (bytesRead > maxBytes) throw tooLarge(path, bytesRead, maxBytes);
     return decode(buffer.subarray(0, bytesRead), path);
   } finally {
@@ -106,7 +116,7 @@ async function readText(roots: Roots, path: string, maxBytes: number): Promise<s
   }
 }
 
-/** The old text stays until the new one is whole: a disk that fills up must not cost both. */
+/** The old text stays until the new one is complete, so that a full disk does not destroy both. */
 async function writeText(roots: Roots, path: string, content: string, maxBytes: number): Promise<void> {
   const bytes = Buffer.from(content, "utf8");
   if (bytes.byteLength > maxBytes) throw tooLarge(path, bytes.byteLength, maxBytes);
@@ -126,13 +136,13 @@ async function writeText(roots: Roots, path: string, content: string, maxBytes: 
     await rename(temporary, place);
   } catch (error) {
     await rm(temporary, { force: true });
-    throw FileActionError.from(error, path);
+    throw toFileError(error, path);
   }
 }
 
 /**
- * The permissions of the file that is to be replaced; nothing if there is none.
- * @throws FileActionError if it is not a regular file that may be written
+ * The permissions of the file to replace; undefined if it does not exist.
+ * @throws MailroomError if it is not a writable regular file
  */
 async function modeOf(roots: Roots, place: string, path: string): Promise<number | undefined> {
   try {
@@ -143,7 +153,7 @@ async function modeOf(roots: Roots, place: string, path: string): Promise<number
       await handle.close();
     }
   } catch (error) {
-    if (error instanceof FileActionError && error.code === "missing") return undefined;
+    if (hasCode(error, "file_missing")) return undefined;
     throw error;
   }
 }
@@ -154,7 +164,7 @@ async function remove(place: string): Promise<void> {
     () => false,
   );
   if (!isDirectory) return unlink(place);
-  // `unlink` removes a link to a directory; `rmdir` refuses one.
+  // `unlink` removes a link to a directory; `rmdir` rejects it.
   await unlink(place).catch(() => rmdir(place));
 }
 
@@ -162,10 +172,10 @@ function decode(bytes: Uint8Array, path: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error) {
-    throw new FileActionError("not_text", path, "it is not a text file (UTF-8)", { cause: error });
+    throw fileError("not_text", path, "not a text file (UTF-8)", error);
   }
 }
 
-function tooLarge(path: string, size: number, maxBytes: number): FileActionError {
-  return new FileActionError("too_large", path, `it has ${size} bytes, and the limit is ${maxBytes}`);
+function tooLarge(path: string, size: number, maxBytes: number): MailroomError {
+  return fileError("file_too_large", path, `its size of ${size} bytes exceeds the limit of ${maxBytes}`);
 }

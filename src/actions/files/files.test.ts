@@ -14,8 +14,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { contextFor } from "../../../test/kit/action-context.js";
-import { type FileActions, fileActions } from "./index.js";
+import { actionContext } from "../../testing/action-context.js";
+import { type FileActions, fileActions } from "./actions.js";
 
 let world: string;
 let root: string;
@@ -36,7 +36,7 @@ async function run(name: keyof FileActions, args: Record<string, unknown>): Prom
   const action = actions[name];
   const checked = await action.check(args);
   if (!checked.ok) throw new Error(checked.message);
-  return action.run(checked.value, contextFor());
+  return action.run(checked.value, actionContext());
 }
 
 describe("file actions", () => {
@@ -53,32 +53,32 @@ describe("file actions", () => {
     expect(existsSync(join(root, "a/b/c.txt"))).toBe(false);
   });
 
-  it("say what is wrong", async () => {
-    await expect(run("read_file", { path: "none" })).rejects.toThrow("'none': there is no such file");
+  it("report the reason of a failure", async () => {
+    await expect(run("read_file", { path: "none" })).rejects.toThrow("'none': no such file");
     await expect(run("read_file", { path: "." })).rejects.toMatchObject({ code: "not_a_file" });
     await run("create_directory", { path: "d" });
-    await expect(run("create_directory", { path: "d" })).rejects.toMatchObject({ code: "exists" });
+    await expect(run("create_directory", { path: "d" })).rejects.toMatchObject({ code: "file_exists" });
     await expect(run("write_file", { path: "x" })).rejects.toThrow("content");
     writeFileSync(join(root, "binary"), Buffer.from([0xff, 0xfe, 0]));
     await expect(run("read_file", { path: "binary" })).rejects.toMatchObject({ code: "not_text" });
-    await expect(fileActions({ roots: [] }).read_file.run({ path: "a" }, contextFor())).rejects.toMatchObject(
-      {
-        code: "no_roots",
-      },
-    );
+    await expect(
+      fileActions({ roots: [] }).read_file.run({ path: "a" }, actionContext()),
+    ).rejects.toMatchObject({
+      code: "file_no_roots",
+    });
   });
 
-  it("read and write nothing that is too large", async () => {
+  it("reject files that are too large", async () => {
     writeFileSync(join(root, "large"), "x".repeat(1_001));
-    await expect(run("read_file", { path: "large" })).rejects.toMatchObject({ code: "too_large" });
+    await expect(run("read_file", { path: "large" })).rejects.toMatchObject({ code: "file_too_large" });
     await expect(run("write_file", { path: "new", content: "x".repeat(1_001) })).rejects.toMatchObject({
-      code: "too_large",
+      code: "file_too_large",
     });
     expect(existsSync(join(root, "new"))).toBe(false);
   });
 });
 
-describe("a file that is written again", () => {
+describe("a file that is overwritten", () => {
   it("keeps its permissions", async () => {
     const file = join(root, "run.sh");
     writeFileSync(file, "old");
@@ -88,10 +88,10 @@ describe("a file that is written again", () => {
     expect(statSync(file).mode & 0o777).toBe(0o750);
   });
 
-  it("keeps its old text when there is no room for the new one, and the agent hears of it", () => {
+  it("keeps its old text when the disk is full, and the agent receives the error", () => {
     writeFileSync(join(root, "a.txt"), "old");
     const script = `
-      import { fileActions } from ${JSON.stringify(join(import.meta.dirname, "index.ts"))};
+      import { fileActions } from ${JSON.stringify(join(import.meta.dirname, "actions.ts"))};
       // Otherwise the limit ends the process.
       process.on("SIGXFSZ", () => {});
       const { write_file } = fileActions({ roots: [${JSON.stringify(root)}] });
@@ -100,7 +100,7 @@ describe("a file that is written again", () => {
     const said = execFileSync("sh", ["-c", `ulimit -f 500; ${node}`, process.execPath, script], {
       encoding: "utf8",
     });
-    expect(said.trim()).toBe("refused");
+    expect(said.trim()).toBe("file_refused");
     expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("old");
     expect(readdirSync(root)).toEqual(["a.txt"]);
   });
@@ -126,14 +126,14 @@ describe("attempts to escape", () => {
 
   it.each(escapes)("[AGT-ACT-02] reading %j fails", async (path) => {
     await expect(run("read_file", { path })).rejects.toMatchObject({
-      code: expect.stringMatching(/^(outside|bad_path)$/),
+      code: expect.stringMatching(/^file_(outside|bad_path)$/),
     });
-    await expect(run("read_directory", { path })).rejects.toMatchObject({ name: "FileActionError" });
+    await expect(run("read_directory", { path })).rejects.toMatchObject({ name: "MailroomError" });
   });
 
   it.each([...escapes, "dangling", "link/new.txt", "link/new/deep.txt"])("writing %j fails", async (path) => {
     await expect(run("write_file", { path, content: "gotcha" })).rejects.toMatchObject({
-      name: "FileActionError",
+      name: "MailroomError",
     });
     expect(readFileSync(join(world, "secret.txt"), "utf8")).toBe("secret");
     expect(existsSync(join(world, "not-there-yet"))).toBe(false);
@@ -141,15 +141,17 @@ describe("attempts to escape", () => {
     expect(existsSync(join(world, "new"))).toBe(false);
   });
 
-  it("deleting a link deletes the link, and nothing outside is deleted", async () => {
+  it("deleting a link deletes only the link", async () => {
     await run("delete_file", { path: "link-to-file" });
     await run("delete_file", { path: "link" });
     expect(existsSync(join(world, "secret.txt"))).toBe(true);
-    await expect(run("delete_file", { path: "../secret.txt" })).rejects.toMatchObject({ code: "outside" });
-    await expect(run("create_directory", { path: "../new" })).rejects.toMatchObject({ code: "outside" });
+    await expect(run("delete_file", { path: "../secret.txt" })).rejects.toMatchObject({
+      code: "file_outside",
+    });
+    await expect(run("create_directory", { path: "../new" })).rejects.toMatchObject({ code: "file_outside" });
   });
 
-  it("a named pipe is not waited for", async () => {
+  it("opening a named pipe does not block", async () => {
     execFileSync("mkfifo", [join(root, "pipe")]);
     await expect(run("read_file", { path: "pipe" })).rejects.toMatchObject({ code: "not_a_file" });
   });

@@ -1,21 +1,23 @@
 /**
- * Keeps file actions inside the directories that the operator named. What counts is where a path really leads:
- * symbolic links are resolved before it is judged, and judged again once the file is open.
+ * Confines file actions to the configured directories. Symbolic links are resolved before a path is checked, and the
+ * open file is checked again.
  */
+
 import { constants } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { FileActionError } from "./errors.js";
+import type { MailroomError } from "../../base/index.js";
+import { fileError, toFileError } from "./errors.js";
 
 export class Roots {
   readonly #configured: readonly string[];
 
-  /** Relative paths of agents start at the first root. */
+  /** Agents' relative paths start at the first root. */
   constructor(directories: readonly string[]) {
     this.#configured = directories.map((directory) => resolve(directory));
   }
 
-  /** Where an existing thing really is. @throws FileActionError when there is none or it is outside */
+  /** Returns the real path of an existing file. @throws MailroomError when it does not exist or is outside */
   async locate(path: string): Promise<string> {
     const wanted = this.#absolute(path);
     const real = await this.#real(wanted, path);
@@ -23,7 +25,7 @@ export class Roots {
     return real;
   }
 
-  /** Where a thing is or would be: its directory exists and is inside, it itself may be missing. */
+  /** Returns the real path of a file that may be missing. Its directory exists and is inside. */
   async place(path: string, options: { readonly makeDirectories?: boolean } = {}): Promise<string> {
     const wanted = this.#absolute(path);
     const parent = await this.#directory(dirname(wanted), path, options.makeDirectories === true);
@@ -34,39 +36,35 @@ export class Roots {
   }
 
   /**
-   * Opens a regular file that `locate` or `place` found, and makes sure that it is still the one that was judged.
-   * Links in the last place are not followed.
+   * Opens a regular file that `locate` or `place` returned, and checks that it is still the same file. Does not follow
+   * a link in the last component.
    */
   async open(place: string, path: string, flags: number): Promise<FileHandle> {
-    // Without O_NONBLOCK opening a named pipe would wait for somebody at its other end.
+    // Without O_NONBLOCK, opening a named pipe would block until its other end is open.
     const handle = await open(place, flags | NO_FOLLOW | NON_BLOCKING).catch((error: unknown) => {
-      throw FileActionError.from(error, path);
+      throw toFileError(error, path);
     });
     try {
       const [opened, now, real] = await Promise.all([handle.stat(), lstat(place), realpath(place)]);
-      if (!opened.isFile()) throw new FileActionError("not_a_file", path, "it is not a regular file");
+      if (!opened.isFile()) throw fileError("not_a_file", path, "it is not a regular file");
       const same = opened.dev === now.dev && opened.ino === now.ino && real === place;
-      if (!same) throw new FileActionError("outside", path, "it was exchanged while it was being opened");
+      if (!same) throw fileError("file_outside", path, "it was replaced while it was being opened");
       await this.#assertInside(real, path);
       return handle;
     } catch (error) {
       await handle.close();
-      throw FileActionError.from(error, path);
+      throw toFileError(error, path);
     }
   }
 
   #absolute(path: string): string {
-    if (path.includes("\0")) throw new FileActionError("bad_path", path, "a path has no NUL characters");
+    if (path.includes("\0")) throw fileError("file_bad_path", path, "a path must not contain NUL characters");
     const [first] = this.#configured;
     if (first === undefined) {
-      throw new FileActionError(
-        "no_roots",
-        path,
-        "no directory is open to agents here; the operator has to name one (files.roots)",
-      );
+      throw fileError("file_no_roots", path, "agents have access to no directory; set files.roots");
     }
     const wanted = isAbsolute(path) ? resolve(path) : resolve(first, path);
-    // Judged as it is written, too, so that nothing can be learned about what exists outside.
+    // Also checked as written, so that errors reveal nothing about files outside.
     if (!this.#configured.some((root) => isInside(root, wanted))) throw outside(path);
     return wanted;
   }
@@ -78,14 +76,14 @@ export class Roots {
       return real;
     } catch (error) {
       const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
-      if (!missing || !make || this.#configured.includes(directory)) throw FileActionError.from(error, path);
+      if (!missing || !make || this.#configured.includes(directory)) throw toFileError(error, path);
     }
-    // Each missing directory is made inside one that was judged, so no link can lead the way out.
+    // Each missing directory is created inside a checked one, so no link can lead outside.
     const parent = await this.#directory(dirname(directory), path, make);
     const made = join(parent, basename(directory));
     await mkdir(made).catch((error: unknown) => {
       if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) {
-        throw FileActionError.from(error, path);
+        throw toFileError(error, path);
       }
     });
     const real = await realpath(made);
@@ -95,7 +93,7 @@ export class Roots {
 
   async #real(wanted: string, path: string): Promise<string> {
     return realpath(wanted).catch((error: unknown) => {
-      throw FileActionError.from(error, path);
+      throw toFileError(error, path);
     });
   }
 
@@ -116,6 +114,6 @@ function isInside(root: string, path: string): boolean {
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }
 
-function outside(path: string): FileActionError {
-  return new FileActionError("outside", path, "it is outside of the directories that are open to agents");
+function outside(path: string): MailroomError {
+  return fileError("file_outside", path, "it is outside of the directories that agents may access");
 }

@@ -1,7 +1,7 @@
-/** The HTTP actions of mail.md 8.5, behind the outbound guard. The status is always reported. */
+/** HTTP actions with the names and arguments of REF-21, behind the outbound guard. They always report the status. */
 import { STATUS_CODES } from "node:http";
 import { z } from "zod";
-import type { Action, ActionContext } from "../../engine/agent.js";
+import type { Action, ActionContext } from "../../engine/index.js";
 import { defineAction } from "../define.js";
 import { type Outbound, type OutboundOptions, outbound } from "../outbound.js";
 
@@ -14,9 +14,9 @@ export type HttpActionName =
   | "http_head"
   | "http_options";
 
-const url = z.string().min(1).max(8_192).describe("The whole address, https://…");
+const url = z.string().min(1).max(8_192).describe("The complete URL, https://…");
 
-/** Who we talk to and how is decided by the client, not by an agent. */
+/** Set by the HTTP client, not by agents. */
 const RESERVED_HEADERS = new Set([
   "host",
   "connection",
@@ -30,14 +30,14 @@ const RESERVED_HEADERS = new Set([
 const headers = z
   .record(z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/), z.string().regex(/^[^\r\n\0]*$/))
   .refine((given) => !Object.keys(given).some((name) => RESERVED_HEADERS.has(name.toLowerCase())), {
-    message: `may not contain ${[...RESERVED_HEADERS].join(", ")}`,
+    message: `must not contain ${[...RESERVED_HEADERS].join(", ")}`,
   })
   .default({})
   .describe("Headers to send");
 
 const body = z
   .union([z.record(z.string(), z.json()), z.array(z.json()), z.string()])
-  .describe("What to send: an object or a list goes as JSON, a string as it is");
+  .describe("The body: an object or list is sent as JSON, a string unchanged");
 
 const WithoutBody = z.strictObject({ url, headers });
 const WithBody = z.strictObject({ url, headers, body });
@@ -55,7 +55,7 @@ export function httpActions(options: OutboundOptions = {}): Readonly<Record<Http
       name,
       description,
       parameters: WithoutBody,
-      // RFC 9110, 9.2.2: asking twice is the same as asking once.
+      // Idempotent methods (RFC 9110, 9.2.2).
       idempotent: true,
       run: (asked, context) => send(out, name, asked, context),
     });
@@ -68,13 +68,13 @@ export function httpActions(options: OutboundOptions = {}): Readonly<Record<Http
       run: (asked, context) => send(out, name, asked, context),
     });
   return {
-    http_get: without("http_get", "Fetches a web address with GET and returns status, headers and text."),
-    http_head: without("http_head", "Asks a web address with HEAD and returns status and headers."),
-    http_options: without("http_options", "Asks a web address with OPTIONS what it allows."),
+    http_get: without("http_get", "Fetches a URL with GET and returns status, headers and text."),
+    http_head: without("http_head", "Requests a URL with HEAD and returns status and headers."),
+    http_options: without("http_options", "Requests the options of a URL with OPTIONS."),
     http_delete: without("http_delete", "Sends DELETE to a web address."),
-    http_put: withBody("http_put", "Sends a body with PUT to a web address.", true),
-    http_post: withBody("http_post", "Sends a body with POST to a web address.", false),
-    http_patch: withBody("http_patch", "Sends a body with PATCH to a web address.", false),
+    http_put: withBody("http_put", "Sends a body with PUT to a URL.", true),
+    http_post: withBody("http_post", "Sends a body with POST to a URL.", false),
+    http_patch: withBody("http_patch", "Sends a body with PATCH to a URL.", false),
   };
 }
 
@@ -109,8 +109,8 @@ async function send(
   }
   const text = isText(type, bytes)
     ? Buffer.from(bytes).toString("utf8")
-    : `(${bytes.byteLength} bytes that are no text)`;
-  const note = cut ? `\n(cut after ${out.maxBytes} bytes)` : "";
+    : `(${bytes.byteLength} bytes of binary data)`;
+  const note = cut ? `\n(truncated after ${out.maxBytes} bytes)` : "";
   return `${lines.join("\n")}\n\n${text}${note}`.trimEnd();
 }
 
@@ -120,14 +120,14 @@ function headersFor(method: string, asked: Asked, context: ActionContext): Recor
   if (asked.body !== undefined && typeof asked.body !== "string" && !given.has("content-type")) {
     extra["content-type"] = "application/json";
   }
-  // The same on every attempt, so that a server that knows this header does a thing once.
+  // The same on every attempt, so that a server that supports this header executes the request once.
   if ((method === "POST" || method === "PATCH") && !given.has("idempotency-key")) {
     extra["idempotency-key"] = context.idempotencyKey;
   }
   return { ...extra, ...asked.headers };
 }
 
-/** A long answer is cut, not refused: its beginning is usually what was wanted. */
+/** A long response is truncated, not rejected: its beginning is usually sufficient. */
 async function readUpTo(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number,

@@ -1,17 +1,17 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { contextFor } from "../../../test/kit/action-context.js";
 import type { Action } from "../../engine/agent.js";
 import { createGuard, createHttpClient } from "../../net/index.js";
-import { interswarmActions } from "../interswarm/index.js";
-import { type HttpActionName, httpActions } from "./index.js";
+import { actionContext } from "../../testing/action-context.js";
+import { interswarmActions } from "../interswarm/actions.js";
+import { type HttpActionName, httpActions } from "./actions.js";
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 
 let handler: Handler;
 let outer: Server;
-/** Stands for something inside that nobody may reach. */
+/** Stands for an internal server that actions must not reach. */
 let inner: Server;
 let innerAsked = 0;
 let base: string;
@@ -30,7 +30,7 @@ beforeAll(async () => {
   });
   inner = createServer((_request, response) => {
     innerAsked++;
-    response.end("the crown jewels");
+    response.end("internal data");
   });
   base = `http://127.0.0.1:${await listen(outer)}`;
   innerUrl = `http://127.0.0.1:${await listen(inner)}`;
@@ -48,7 +48,7 @@ const allow = () => [new URL(base).host];
 async function call(action: Action, args: Record<string, unknown>): Promise<unknown> {
   const checked = await action.check(args);
   if (!checked.ok) throw new Error(checked.message);
-  return action.run(checked.value, contextFor());
+  return action.run(checked.value, actionContext());
 }
 
 describe("HTTP actions", () => {
@@ -56,7 +56,7 @@ describe("HTTP actions", () => {
     ["http_get", "GET"],
     ["http_delete", "DELETE"],
     ["http_options", "OPTIONS"],
-  ])("%s sends headers and reports the status, whatever it is", async (name, method) => {
+  ])("%s sends headers and reports any status", async (name, method) => {
     handler = (request, response) => {
       response.writeHead(418, { "content-type": "text/plain" });
       response.end(`${request.method} ${String(request.headers["x-test"])}`);
@@ -86,20 +86,22 @@ describe("HTTP actions", () => {
     expect(result).toBe(`HTTP 200 OK\n\n${JSON.stringify([method, "application/json", key, { a: 1 }])}`);
   });
 
-  it("http_head shows headers and no body", async () => {
+  it("http_head returns headers and no body", async () => {
     handler = (_request, response) => response.writeHead(200, { "x-answer": "42" }).end();
     expect(await call(httpActions({ allow: allow() }).http_head, { url: base })).toContain("x-answer: 42");
   });
 
-  it("[AGT-ACT-03] cuts a body that is too long, and does not show what is no text", async () => {
+  it("[AGT-ACT-03] truncates a long body, and does not return binary data", async () => {
     handler = (_request, response) => response.end("x".repeat(5_000_000));
     const { http_get: get } = httpActions({ allow: allow(), maxBytes: 100 });
-    expect(await call(get, { url: base })).toBe(`HTTP 200 OK\n\n${"x".repeat(100)}\n(cut after 100 bytes)`);
+    expect(await call(get, { url: base })).toBe(
+      `HTTP 200 OK\n\n${"x".repeat(100)}\n(truncated after 100 bytes)`,
+    );
     handler = (_request, response) => response.setHeader("content-type", "image/png").end("1234");
-    expect(await call(get, { url: base })).toContain("(4 bytes that are no text)");
+    expect(await call(get, { url: base })).toContain("(4 bytes of binary data)");
   });
 
-  it("gives up after its time limit", async () => {
+  it("aborts after its time limit", async () => {
     handler = (_request, response) => response.write("slow");
     const { http_get: get } = httpActions({ allow: allow(), timeLimit: 50 });
     await expect(call(get, { url: base })).rejects.toMatchObject({ name: "NetError" });
@@ -110,33 +112,33 @@ describe("HTTP actions", () => {
     { "Transfer-Encoding": "chunked" },
     { "X-A": "b\r\nHost: inner" },
     { "X A": "b" },
-  ])("refuses the headers %j", async (headers) => {
+  ])("rejects the headers %j", async (headers) => {
     await expect(call(httpActions().http_get, { url: base, headers })).rejects.toThrow();
   });
 });
 
-describe("attempts to reach what is inside", () => {
+describe("attempts to reach an internal server", () => {
   it.each([
     "http://127.0.0.1",
     "http://localhost",
     "http://[::1]",
     "http://2130706433",
     "http://169.254.169.254/latest",
-  ])("%s is refused", async (url) => {
+  ])("%s is rejected", async (url) => {
     await expect(call(httpActions().http_get, { url })).rejects.toMatchObject({
       code: expect.stringMatching(/blocked_address|insecure_url/),
     });
     await expect(call(interswarmActions().ping_swarm, { url })).rejects.toMatchObject({ name: "NetError" });
   });
 
-  it("[AGT-ACT-04] a redirect does not lead there", async () => {
+  it("[AGT-ACT-04] a redirect to it is rejected", async () => {
     handler = (_request, response) => response.writeHead(302, { location: innerUrl }).end();
     const { http_get: get } = httpActions({ allow: allow() });
     await expect(call(get, { url: base })).rejects.toMatchObject({ code: "blocked_address" });
     expect(innerAsked).toBe(0);
   });
 
-  it("[AGT-ACT-05] a name that resolves to an inner address does not either", async () => {
+  it("[AGT-ACT-05] a name that resolves to an internal address is rejected", async () => {
     const client = createHttpClient({
       clock: { after: () => () => {} },
       guard: createGuard(),
@@ -150,7 +152,7 @@ describe("attempts to reach what is inside", () => {
   });
 
   it.each(["file:///etc/passwd", "ftp://example.com", "https://user:pass@example.com", "not a url"])(
-    "%s is no address for it",
+    "%s is an invalid URL",
     async (url) => {
       await expect(call(httpActions().http_get, { url })).rejects.toMatchObject({ code: "invalid_url" });
     },
@@ -158,7 +160,7 @@ describe("attempts to reach what is inside", () => {
 });
 
 describe("interswarm actions", () => {
-  it("[AGT-ACT-06] look at another swarm's root, health and registry", async () => {
+  it("[AGT-ACT-06] query another swarm's root, health and registry", async () => {
     const answers: Record<string, unknown> = {
       "/": { name: "mail", swarm: { name: "desk", entrypoint: "clerk" } },
       "/health": { status: "healthy" },
@@ -171,7 +173,7 @@ describe("interswarm actions", () => {
     expect(await call(actions.get_swarm_registry, { url: base })).toBe("lab@https://lab.example.com");
   });
 
-  it("say when somebody else answers", async () => {
+  it("report a server that is not a MAIL swarm", async () => {
     handler = (_request, response) => response.end("<html>");
     await expect(call(interswarmActions({ allow: allow() }).ping_swarm, { url: base })).rejects.toMatchObject(
       {

@@ -1,20 +1,19 @@
-/** The interswarm actions of mail.md 8.5: looks at other swarms by their address, behind the outbound guard. */
+/** Interswarm actions with the names and arguments of REF-21: query other swarms by URL, behind the outbound guard. */
 import { z } from "zod";
-import type { Action } from "../../engine/agent.js";
-import { isRecord } from "../../mail/record.js";
+import { isRecord, MailroomError } from "../../base/index.js";
+import type { Action } from "../../engine/index.js";
 import { defineAction } from "../define.js";
 import { type Outbound, type OutboundOptions, outbound } from "../outbound.js";
 
 export type InterswarmActionName = "ping_swarm" | "get_swarm_health" | "get_swarm_registry";
 
-/** What the other side answered is not what a MAIL server answers. */
-export class InterswarmActionError extends Error {
-  override readonly name = "InterswarmActionError";
-  readonly code = "not_a_swarm";
+/** The response is not that of a MAIL server. */
+function notASwarm(message: string): MailroomError {
+  return new MailroomError("not_a_swarm", message);
 }
 
 const Address = z.strictObject({
-  url: z.string().min(1).max(2_048).describe("The base address of the swarm's server, https://…"),
+  url: z.string().min(1).max(2_048).describe("The base URL of the swarm's server, https://…"),
 });
 
 export function interswarmActions(
@@ -37,30 +36,30 @@ export function interswarmActions(
   return {
     ping_swarm: look(
       "ping_swarm",
-      "Says 'pong' if a MAIL swarm answers at the address.",
+      "Returns 'pong' if a MAIL swarm answers at the URL.",
       "/",
       (answer, url) => {
         const { swarm } = answer;
         if (isRecord(swarm) && typeof swarm.name === "string" && swarm.entrypoint !== undefined)
           return "pong";
-        throw new InterswarmActionError(`${url} answers, but not as a MAIL swarm does`);
+        throw notASwarm(`${url} is not a MAIL swarm`);
       },
     ),
     get_swarm_health: look(
       "get_swarm_health",
-      "Says how a swarm's server is doing.",
+      "Returns the health of a swarm's server.",
       "/health",
       ({ status }, url) => {
         if (typeof status === "string") return status;
-        throw new InterswarmActionError(`${url}/health does not tell a status`);
+        throw notASwarm(`${url}/health returned no status`);
       },
     ),
     get_swarm_registry: look(
       "get_swarm_registry",
-      "Lists the swarms that a swarm knows, one 'name@address' per line.",
+      "Lists the swarms in a swarm's registry, one 'name@url' per line.",
       "/swarms",
       ({ swarms }, url) => {
-        if (!Array.isArray(swarms)) throw new InterswarmActionError(`${url}/swarms does not list swarms`);
+        if (!Array.isArray(swarms)) throw notASwarm(`${url}/swarms returned no list of swarms`);
         return swarms
           .flatMap((swarm: unknown) => {
             if (!isRecord(swarm) || typeof swarm.swarm_name !== "string") return [];
@@ -84,10 +83,10 @@ async function fetchRecord(
     maxRedirects: 5,
     signal,
   });
-  if (answer.status !== 200) throw new InterswarmActionError(`${url} answered with status ${answer.status}`);
+  if (answer.status !== 200) throw notASwarm(`${url} answered with status ${answer.status}`);
   const parsed = parseJson(answer.text());
   if (isRecord(parsed)) return parsed;
-  throw new InterswarmActionError(`${url} did not answer with a JSON object`);
+  throw notASwarm(`${url} did not answer with a JSON object`);
 }
 
 function join(base: string, path: string): string {

@@ -1,11 +1,11 @@
-/** The seven `mcp_*` actions of mail.md 8.5: any MCP server by its address, behind the outbound guard. */
+/** The seven `mcp_*` actions of REF-21: call any MCP server by URL, behind the outbound guard. */
 import type { Client } from "@modelcontextprotocol/client";
 import { z } from "zod";
-import type { Action } from "../../engine/agent.js";
+import type { Action } from "../../engine/index.js";
 import { defineAction } from "../define.js";
 import { type OutboundOptions, outbound } from "../outbound.js";
 import { promptText, resourceText, toolText } from "./results.js";
-import { McpConnection } from "./server.js";
+import { McpConnection, type McpRequest } from "./server.js";
 
 export type McpActionName =
   | "mcp_ping"
@@ -16,19 +16,14 @@ export type McpActionName =
   | "mcp_get_prompt"
   | "mcp_read_resource";
 
-const server_url = z.string().min(1).max(2_048).describe("The address of the MCP server, https://…");
-
-interface Request {
-  readonly signal?: AbortSignal;
-  readonly timeout: number;
-}
+const server_url = z.string().min(1).max(2_048).describe("The URL of the MCP server, https://…");
 
 export function mcpActions(options: OutboundOptions = {}): Readonly<Record<McpActionName, Action>> {
   const { client: http, timeLimit } = outbound(options);
   const visit = async <T>(
     url: string,
     signal: AbortSignal,
-    work: (client: Client, request: Request) => Promise<T>,
+    work: (client: Client, request: McpRequest) => Promise<T>,
   ): Promise<T> => {
     const connection = new McpConnection({ name: url, url, client: http, timeLimit });
     try {
@@ -40,7 +35,7 @@ export function mcpActions(options: OutboundOptions = {}): Readonly<Record<McpAc
   const look = (
     name: McpActionName,
     description: string,
-    work: (client: Client, request: Request) => Promise<string>,
+    work: (client: Client, request: McpRequest) => Promise<string>,
   ): Action =>
     defineAction({
       name,
@@ -52,7 +47,7 @@ export function mcpActions(options: OutboundOptions = {}): Readonly<Record<McpAc
   return {
     mcp_ping: look(
       "mcp_ping",
-      "Says 'pong' if an MCP server answers at the address.",
+      "Returns 'pong' if an MCP server answers at the URL.",
       async (client, request) => {
         await (client.getProtocolEra() === "modern" ? client.discover(request) : client.ping(request));
         return "pong";

@@ -1,9 +1,9 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { contextFor } from "../../../test/kit/action-context.js";
+import { actionContext } from "../../testing/action-context.js";
+import { mcpActions } from "../index.js";
 import { boundedFetch } from "./bounded.js";
-import { mcpActions } from "./index.js";
 
 let server: Server | undefined;
 afterEach(() => {
@@ -18,7 +18,7 @@ async function serving(handle: RequestListener): Promise<string> {
   return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/mcp`;
 }
 
-/** What comes of an answer in these pieces. */
+/** Reads a response that arrives in these chunks. */
 function read(contentType: string, pieces: readonly string[], maxBytes: number): Promise<string> {
   const send: typeof fetch = async () => {
     const body = new ReadableStream<Uint8Array>({
@@ -32,8 +32,8 @@ function read(contentType: string, pieces: readonly string[], maxBytes: number):
   return boundedFetch(send, maxBytes)("http://x.example").then((response) => response.text());
 }
 
-describe("what an MCP server sends", () => {
-  it("is not read without end", async () => {
+describe("the response of an MCP server", () => {
+  it("is limited in size", async () => {
     let sent = 0;
     const piece = Buffer.alloc(1 << 20, " ");
     const url = await serving((_request, response) => {
@@ -48,11 +48,11 @@ describe("what an MCP server sends", () => {
       more();
     });
     const { mcp_ping } = mcpActions({ allow: ["loopback"], timeLimit: 10_000 });
-    await expect(mcp_ping.run({ server_url: url }, contextFor())).rejects.toThrow("is not available");
+    await expect(mcp_ping.run({ server_url: url }, actionContext())).rejects.toThrow("is not available");
     expect(sent).toBeLessThan(100);
   });
 
-  it("may be a stream of any length whose events are not too long", async () => {
+  it("may be an unlimited stream of small events", async () => {
     const end = fc.constantFrom("\n", "\r\n", "\r");
     const event = fc
       .tuple(fc.stringMatching(/^[a-z]{0,20}$/), end)
@@ -73,7 +73,7 @@ describe("what an MCP server sends", () => {
     );
   });
 
-  it("is bounded as a whole where it is no stream", async () => {
+  it("is limited as a whole when it is not a stream", async () => {
     expect(await read("application/json", ["12345", "\n\n", "123"], 10)).toBe("12345\n\n123");
     await expect(read("application/json", ["12345", "\n\n", "1234"], 10)).rejects.toThrow(
       "more than 10 bytes",

@@ -1,4 +1,4 @@
-/** Keeps what a server sends within bounds: an answer as a whole, a stream event by event, for it may go on for ever. */
+/** Limits the size of responses: a response as a whole, a stream per event, because it may be endless. */
 import { NetError } from "../../net/index.js";
 
 export function boundedFetch(send: typeof fetch, maxBytes: number): typeof fetch {
@@ -10,7 +10,10 @@ export function boundedFetch(send: typeof fetch, maxBytes: number): typeof fetch
     const bounds = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
         if (size.after(chunk) > maxBytes)
-          throw new NetError("too_large", `it sent more than ${maxBytes} bytes at once`, { url, sent: true });
+          throw new NetError("response_too_large", `it sent more than ${maxBytes} bytes at once`, {
+            url,
+            mayHaveArrived: true,
+          });
         controller.enqueue(chunk);
       },
     });
@@ -35,7 +38,10 @@ class WholeSize {
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 
-/** The largest event so far, whole or not. An empty line ends one; lines end as the format allows: LF, CR or both. */
+/**
+ * Returns the size of the largest event so far, complete or not. An empty line ends an event; lines end with LF, CR or
+ * both.
+ */
 class EventSize {
   #largest = 0;
   #event = 0;

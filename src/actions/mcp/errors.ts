@@ -1,32 +1,26 @@
-/** What can go wrong with an MCP server, in words for the agent that called it. */
+/** Errors of MCP servers, worded for the calling agent. */
+import { hasCode, MailroomError, messageOf } from "../../base/index.js";
 
-export type McpServerErrorCode =
-  /** It could not be reached, or went away. */
-  | "unavailable"
-  /** It answered, but with an error. */
-  | "failed"
-  | "bad_address"
-  | "closed";
-
-export class McpServerError extends Error {
-  override readonly name = "McpServerError";
-  readonly code: McpServerErrorCode;
-  constructor(code: McpServerErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
+export function toMcpServerError(error: unknown, server: string, lastOutput = ""): MailroomError<string> {
+  // A tool that reports an error has worked: its own words are the result.
+  if (hasCode(error, "mcp_server_closed", "mcp_server_bad_address", "tool_failed")) return error;
+  const message = reasonOf(error);
+  if (error instanceof Error && error.name === "ProtocolError") {
+    return new MailroomError("mcp_server_failed", `MCP server '${server}': ${message}`, { cause: error });
   }
+  const output = lastOutput.trim() === "" ? "" : ` (its last output: ${lastOutput.trim()})`;
+  return new MailroomError(
+    "mcp_server_unavailable",
+    `MCP server '${server}' is not available: ${message}${output}`,
+    { cause: error },
+  );
+}
 
-  static from(error: unknown, server: string, lastWords = ""): McpServerError {
-    if (error instanceof McpServerError) return error;
-    const message = error instanceof Error ? error.message : String(error);
-    const answered = error instanceof Error && error.name === "ProtocolError";
-    const said = answered || lastWords.trim() === "" ? "" : ` (its last words: ${lastWords.trim()})`;
-    return new McpServerError(
-      answered ? "failed" : "unavailable",
-      answered
-        ? `MCP server '${server}': ${message}`
-        : `MCP server '${server}' is not available: ${message}${said}`,
-      { cause: error },
-    );
+/** The SDK's message says nothing about the status. */
+function reasonOf(error: unknown): string {
+  const status = error instanceof Error && "status" in error ? error.status : undefined;
+  if (status === 401 || status === 403) {
+    return `it rejected the credentials (status ${status}); set its 'headers', for example 'authorization'`;
   }
+  return typeof status === "number" ? `status ${status}: ${messageOf(error)}` : messageOf(error);
 }

@@ -1,21 +1,17 @@
-/** What MCP servers answer, as text for agents. */
+/** Converts results of MCP servers to text for agents. */
+
 import type { CallToolResult, GetPromptResult, ReadResourceResult } from "@modelcontextprotocol/client";
+import { MailroomError } from "../../base/index.js";
 
 type ContentBlock = CallToolResult["content"][number];
 
-/** The tool said that it failed. Its own words are the result. */
-export class McpToolError extends Error {
-  override readonly name = "McpToolError";
-  readonly code = "tool_failed";
-}
-
-/** @throws McpToolError when the tool reports an error */
+/** @throws MailroomError `tool_failed` when the tool reports an error */
 export function toolText(result: CallToolResult): string {
   const text = result.content.map(blockText).join("\n");
   const shown =
     text === "" && result.structuredContent !== undefined ? JSON.stringify(result.structuredContent) : text;
   if (result.isError === true)
-    throw new McpToolError(shown === "" ? "the tool failed without a word" : shown);
+    throw new MailroomError("tool_failed", shown === "" ? "the tool failed without a message" : shown);
   return shown;
 }
 

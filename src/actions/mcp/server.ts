@@ -1,56 +1,94 @@
 /**
- * One MCP server as a user of it: connected when first needed, connected again after it went away. What goes wrong is
- * an error of the call that met it, never of the swarm.
+ * The connection to one MCP server: opened when first needed and reopened after a loss. A failure affects only the
+ * current call.
  */
-import type { Client } from "@modelcontextprotocol/client";
+
+import type {
+  Client,
+  JsonSchemaValidatorResult,
+  jsonSchemaValidator,
+  Tool,
+} from "@modelcontextprotocol/client";
+import { MailroomError } from "../../base/index.js";
 import { createFetch } from "../../net/index.js";
 import { type OutboundOptions, outbound } from "../outbound.js";
 import { boundedFetch } from "./bounded.js";
-import { McpServerError } from "./errors.js";
+import { toMcpServerError } from "./errors.js";
 
 export type McpServerOptions = McpStdioOptions | McpHttpOptions;
 
 interface McpCommonOptions {
-  /** What its tools' names begin with: `<name>__<tool>`. */
+  /** Prefix of its tools' names: `<name>__<tool>`. */
   readonly name: string;
-  /** Milliseconds for one call. Default: 60 seconds. */
+  /** Milliseconds that a call may take without reporting progress. Default: 60 seconds. */
   readonly timeLimit?: number;
+  /** Receives problems that cost a tool and not the server. Default: `process.emitWarning`. */
+  readonly warn?: (message: string) => void;
 }
 
-/** A server that runs as a process of ours. */
+/** A server that runs as a child process. */
 export interface McpStdioOptions extends McpCommonOptions {
   readonly command: string;
   readonly args?: readonly string[];
-  /** In addition to the few variables that every process needs. */
+  /** Added to the few variables that every process needs. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
-/** A server that is reached over streamable HTTP, behind the outbound guard. */
+/** A server over streamable HTTP, behind the outbound guard. */
 export interface McpHttpOptions extends McpCommonOptions, Pick<OutboundOptions, "client" | "allow"> {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Bytes of one answer, or of one event of a stream. Default: 8 MiB. */
+  /** Maximum bytes of one response or of one event of a stream. Default: 8 MiB. */
   readonly maxBytes?: number;
 }
 
 export const DEFAULT_MCP_TIME_LIMIT = 60_000;
-/** Results may hold pictures. */
+
+/** A call that reports progress may take this many times its limit. */
+const WITH_PROGRESS = 10;
+/** Results may contain images. */
 const LARGEST_ANSWER = 8 * 1024 * 1024;
 
 export interface McpCallOptions {
   readonly signal?: AbortSignal;
-  /** May be asked a second time on a fresh connection if the first one turns out to be gone. */
+  /** Whether the call may be repeated on a new connection if the current one is lost. */
   readonly again?: boolean;
+  /** Whether an error may contain the output of the server's process. Only the operator may see it. */
+  readonly showOutput?: boolean;
 }
+
+export interface McpRequest {
+  readonly signal?: AbortSignal;
+  readonly timeout: number;
+  readonly resetTimeoutOnProgress: true;
+  readonly maxTotalTimeout: number;
+  onprogress(): void;
+}
+
+/**
+ * Results are not checked against the schemas of the server, which may be hostile: agents read them as text, and a check
+ * would protect the server's author only.
+ */
+const UNCHECKED: jsonSchemaValidator = {
+  getValidator<T>() {
+    return (input: unknown): JsonSchemaValidatorResult<T> => ({
+      valid: true,
+      data: input as T,
+      errorMessage: undefined,
+    });
+  },
+};
 
 export class McpConnection {
   readonly name: string;
   readonly timeLimit: number;
+  /** Receives the tools when the server says that they have changed. */
+  onTools: ((tools: readonly Tool[]) => void) | undefined;
   readonly #options: McpServerOptions;
   #client: Promise<Client> | undefined;
   #closed = false;
-  /** The end of what the process wrote to its standard error, for messages about its failure. */
+  /** The end of the process's standard error, for error messages. */
   #lastWords = "";
 
   constructor(options: McpServerOptions) {
@@ -59,16 +97,28 @@ export class McpConnection {
     this.timeLimit = options.timeLimit ?? DEFAULT_MCP_TIME_LIMIT;
   }
 
-  /** Does something with the connected client. @throws McpServerError */
+  /** Milliseconds for a call with progress. */
+  get longestCall(): number {
+    return this.timeLimit * WITH_PROGRESS;
+  }
+
+  warn(message: string): void {
+    const text = `MCP server '${this.name}': ${message}`;
+    if (this.#options.warn !== undefined) this.#options.warn(text);
+    else process.emitWarning(text, { code: "MAILROOM_MCP_SERVER" });
+  }
+
+  /** Runs an operation with the connected client. @throws MailroomError */
   async use<T>(
-    work: (
-      client: Client,
-      request: { readonly signal?: AbortSignal; readonly timeout: number },
-    ) => Promise<T>,
+    work: (client: Client, request: McpRequest) => Promise<T>,
     options: McpCallOptions = {},
   ): Promise<T> {
-    const request = {
+    const request: McpRequest = {
       timeout: this.timeLimit,
+      resetTimeoutOnProgress: true,
+      maxTotalTimeout: this.longestCall,
+      // Servers report progress only to those who ask for it.
+      onprogress: () => {},
       ...(options.signal !== undefined && { signal: options.signal }),
     };
     const client = this.#connected();
@@ -76,16 +126,16 @@ export class McpConnection {
       return await work(await client, request);
     } catch (error) {
       options.signal?.throwIfAborted();
-      // Somebody who sees that the connection is gone forgets it; a failure of the call itself leaves it alone.
+      // Drop a lost connection; keep it when only the call failed.
       const gone = this.#client !== client || isConnectionLoss(error);
       if (gone && this.#client === client) await this.#drop(client);
       if (gone && options.again === true && !this.#closed)
         return this.use(work, { ...options, again: false });
-      throw McpServerError.from(error, this.name, this.#lastWords);
+      throw toMcpServerError(error, this.name, options.showOutput === true ? this.#lastWords : "");
     }
   }
 
-  /** Lets the server go; a process of ours ends. */
+  /** Closes the connection and ends a child process. */
   async close(): Promise<void> {
     this.#closed = true;
     const client = this.#client;
@@ -93,7 +143,7 @@ export class McpConnection {
   }
 
   #connected(): Promise<Client> {
-    if (this.#closed) throw new McpServerError("closed", `MCP server '${this.name}' was closed`);
+    if (this.#closed) throw new MailroomError("mcp_server_closed", `MCP server '${this.name}' was closed`);
     if (this.#client === undefined) {
       const connecting = this.#connect(() => {
         if (this.#client === connecting) this.#client = undefined;
@@ -110,7 +160,17 @@ export class McpConnection {
     const { Client } = await import("@modelcontextprotocol/client");
     const client = new Client(
       { name: "mailroom", version: "1" },
-      { versionNegotiation: { mode: "auto", probe: { timeoutMs: Math.min(this.timeLimit, 10_000) } } },
+      {
+        versionNegotiation: { mode: "auto", probe: { timeoutMs: Math.min(this.timeLimit, 10_000) } },
+        jsonSchemaValidator: UNCHECKED,
+        listChanged: {
+          tools: {
+            onChanged: (_error, tools) => {
+              if (tools !== null) this.onTools?.(tools);
+            },
+          },
+        },
+      },
     );
     client.onclose = onClose;
     const transport = await this.#transport();
@@ -144,7 +204,7 @@ export class McpConnection {
     }
     const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
     const { client } = outbound(options);
-    // A stream of notifications may be silent for as long as it likes.
+    // A stream of notifications may be idle without limit.
     const send = createFetch(client, { timeLimit: this.timeLimit, idleLimit: 0 });
     return new StreamableHTTPClientTransport(urlOf(options.url, this.name), {
       fetch: boundedFetch(send, options.maxBytes ?? LARGEST_ANSWER),
@@ -160,10 +220,10 @@ export class McpConnection {
 
 function urlOf(url: string, name: string): URL {
   if (URL.canParse(url)) return new URL(url);
-  throw new McpServerError("bad_address", `MCP server '${name}': '${url}' is not a URL`);
+  throw new MailroomError("mcp_server_bad_address", `MCP server '${name}': '${url}' is not a URL`);
 }
 
-/** Sessions that the server no longer knows, sockets that broke, processes that ended. */
+/** Expired sessions, broken sockets, ended processes. */
 function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = "code" in error ? String(error.code) : "";

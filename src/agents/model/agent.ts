@@ -1,117 +1,175 @@
-/** `modelAgent`: an agent that thinks with a model. */
-import { type AgentFunction, type Turn, TurnHeldError } from "../../engine/agent.js";
-import type { BackoffPolicy, Random } from "../../net/index.js";
-import { AgentParamsError } from "../errors.js";
-import { type MailFunction, starting } from "../function.js";
-import {
-  type Connection,
-  ConnectionError,
-  type Environment,
-  planConnection,
-  type WireFormat,
-} from "./connection.js";
-import { connect, type LanguageModel, optionsName } from "./language-model.js";
-import { type ModelParams, type Price, readModelParams } from "./params.js";
-import { MODEL_BACKOFF } from "./retry.js";
-import { Standings } from "./standing.js";
-import { type Mind, ModelTurn } from "./turn.js";
+/** `modelAgent`: an agent that uses a model. */
 
-/** What belongs to the process rather than to one agent. */
-export interface ModelSurroundings {
-  /** Where keys and addresses are looked up. Default: the process's environment. */
-  readonly env?: Environment;
-  /** Prices by `llm`, for agents that have none of their own (decisions H4). */
+import { hasCode, type Random, type Report, type RetryPolicy } from "../../base/index.js";
+import { type AgentFunction, type Turn, TurnHeldError } from "../../engine/index.js";
+import { badAgentParams } from "../errors.js";
+import { type MailFunction, starting } from "../function.js";
+import { boundedFetch } from "./bounded.js";
+import { type Connection, type EnvironmentVariables, planConnection, type WireFormat } from "./connection.js";
+import { DEFAULT_GATE_LIMITS, type GateLimits, Gates } from "./gate.js";
+import { connect, optionsName, type SdkModel } from "./language-model.js";
+import { type ModelParams, type Price, readModelParams } from "./params.js";
+import { PromptCache } from "./prompt-cache.js";
+import { MODEL_BACKOFF } from "./retry.js";
+import { traitsOf } from "./traits.js";
+import { type Candidate, type ModelSetup, takeTurn } from "./turn.js";
+
+/** Dependencies that belong to the process, not to one agent. */
+export interface ModelEnvironment {
+  /** Variables with keys and URLs. Default: the process's environment. */
+  readonly env?: EnvironmentVariables;
+  /** Prices by `llm`, for agents without prices of their own (decision H4). */
   readonly prices?: Readonly<Record<string, Price>>;
-  /** How providers are called. Default: the global `fetch`. */
+  /** Calls providers. Default: the global `fetch`. */
   readonly fetch?: typeof fetch;
-  /** Where `print_llm_streams` prints. Default: standard error, if it is a terminal. */
+  /** Output of `print_llm_streams`. Default: standard error, if it is a terminal. */
   readonly print?: (text: string) => void;
   readonly now?: () => number;
   readonly random?: Random;
-  /** Waits between attempts when the provider names none. */
-  readonly backoff?: BackoffPolicy;
+  /** Delays between attempts when the provider specifies none. */
+  readonly backoff?: RetryPolicy;
+  /** Limits for all calls with one key of one provider. */
+  readonly limits?: Partial<GateLimits>;
+  /** Default: one for the process. */
+  readonly gates?: Gates;
+  /** Receives failed calls in the provider's words, for the operator's log. */
+  readonly report?: Report;
+  /** Addresses outside the public internet that models of distrusted swarms may have. Default: none. */
+  readonly allow?: readonly string[];
 }
 
-/** An agent from `agent_params` that were read already. @throws AgentParamsError when they lead to no model */
+/** Creates an agent from parsed `agent_params`. @throws MailroomError when they identify no model */
 export function agentFromParams(
   params: ModelParams,
   toolFormat: "completions" | "responses",
-  surroundings: ModelSurroundings,
+  environment: ModelEnvironment,
 ): ModelAgent {
-  const connection = planFor(params, toolFormat, surroundings.env ?? process.env);
-  const awaken = async (): Promise<Mind> => {
-    const model = await connect(connection, surroundings.fetch);
-    return mindOf(model, connection.format, optionsName(connection), params, surroundings);
+  return agentOf(
+    [params.llm, ...params.fallbacks].map((llm) => candidateOf({ ...params, llm }, toolFormat, environment)),
+  );
+}
+
+function candidateOf(
+  params: ModelParams,
+  toolFormat: "completions" | "responses",
+  environment: ModelEnvironment,
+): Candidate {
+  const connection = planFor(params, toolFormat, environment.env ?? process.env);
+  const { credentials } = connection;
+  const key = credentials.kind === "none" ? undefined : credentials.key;
+  const createSetup = async (): Promise<ModelSetup> => {
+    const model = await connect(connection, boundedFetch(environment.fetch ?? fetch));
+    return toModelSetup(
+      {
+        name: params.llm,
+        model,
+        format: connection.format,
+        modelName: connection.model,
+        optionsName: optionsName(connection),
+        provider: `${connection.format} ${connection.baseUrl ?? ""} ${key ?? ""}`,
+        secrets: key === undefined ? [] : [key],
+      },
+      params,
+      environment,
+    );
   };
-  let mind: Promise<Mind> | undefined;
-  return careful(async (turn) => {
-    const token = tokenFor(connection, turn, params.llm);
-    // Loaded late: a swarm that is only looked at needs no provider.
-    mind ??= awaken();
-    return new ModelTurn(await mind, turn, token).run();
-  });
+  let setup: Promise<ModelSetup> | undefined;
+  return {
+    token: (turn) => tokenFor(connection, turn, params.llm),
+    // Lazy: a swarm that is only inspected loads no provider.
+    load: () => {
+      setup ??= createSetup();
+      return setup;
+    },
+  };
 }
 
 export type ModelAgent = AgentFunction & Pick<MailFunction, "speculate">;
 
-/** A call costs money and seconds, and what the model writes may be shown at once: both are for mail that is durable. */
-function careful(run: AgentFunction): ModelAgent {
-  return starting(run, false);
+/** A call is slow and costs money, and its text may be streamed immediately, so it waits until the mail is durable. */
+function agentOf(candidates: readonly Candidate[]): ModelAgent {
+  return starting((turn) => takeTurn(candidates, turn), false);
 }
 
-/** An agent with a model of the AI SDK that somebody else has made. */
-export function agentWithModel(
+/** Creates a candidate from a model of an AI SDK provider. */
+function candidateWithModel(
   model: LanguageModel,
   params: ModelParams,
-  surroundings: ModelSurroundings,
-): ModelAgent {
-  const name = model.provider.split(".")[0] ?? model.provider;
-  const mind = mindOf(model, formatOf(model.provider), name, params, surroundings);
-  return careful((turn) => new ModelTurn(mind, turn, undefined).run());
+  environment: ModelEnvironment,
+): Candidate {
+  if (!isSdkModel(model)) {
+    throw badAgentParams("a model agent", [
+      { at: ["llm"], message: "the model must implement version 3 of the AI SDK's specification" },
+    ]);
+  }
+  const setup = toModelSetup(
+    {
+      name: nameOf(model),
+      model,
+      format: formatOf(model.provider),
+      modelName: model.modelId,
+      optionsName: model.provider.split(".")[0] ?? model.provider,
+      provider: model.provider,
+      secrets: [],
+    },
+    params,
+    environment,
+  );
+  return { token: () => undefined, load: async () => setup };
 }
 
-function mindOf(
-  model: LanguageModel,
-  format: WireFormat,
-  name: string,
-  params: ModelParams,
-  surroundings: ModelSurroundings,
-): Mind {
-  const price = params.prices ?? surroundings.prices?.[params.llm];
+interface SetupParts extends Pick<ModelSetup, "name" | "model" | "format" | "optionsName" | "secrets"> {
+  /** The provider's name for the model. */
+  readonly modelName: string;
+  /** Identifies the provider and the key. */
+  readonly provider: string;
+}
+
+/** Agents of one process share the limits of a provider, unless the environment has its own. */
+const gatesOfProcess = new Gates();
+
+function toModelSetup(parts: SetupParts, params: ModelParams, environment: ModelEnvironment): ModelSetup {
+  const { provider, modelName, ...rest } = parts;
+  const { now = Date.now, random = Math.random, limits = {}, gates = gatesOfProcess } = environment;
+  const isFirst = params.fallbacks.length === 0 || params.llm === parts.name;
+  const price = (isFirst ? params.prices : undefined) ?? environment.prices?.[parts.name];
+  const { prices: _ofFirst, ...unpriced } = params;
   const print =
-    surroundings.print ?? (process.stderr.isTTY ? (text: string) => process.stderr.write(text) : undefined);
+    environment.print ?? (process.stderr.isTTY ? (text: string) => process.stderr.write(text) : undefined);
   return {
-    model,
-    format,
-    optionsName: name,
-    params: price === undefined ? params : { ...params, prices: price },
-    standings: new Standings(params, format),
+    ...rest,
+    traits: traitsOf(parts.format, modelName),
+    params: price === undefined ? unpriced : { ...params, prices: price },
+    prompts: new PromptCache(params, parts.format),
     print: params.print_llm_streams ? print : undefined,
-    now: surroundings.now ?? Date.now,
-    random: surroundings.random ?? Math.random,
-    backoff: surroundings.backoff ?? MODEL_BACKOFF,
+    now,
+    random,
+    backoff: environment.backoff ?? MODEL_BACKOFF,
+    gate: (token) =>
+      gates.of(`${provider} ${token ?? ""}`, { limits: { ...DEFAULT_GATE_LIMITS, ...limits }, now, random }),
+    report: environment.report,
   };
 }
 
 export function planFor(
   params: ModelParams,
   toolFormat: "completions" | "responses",
-  env: Environment,
+  env: EnvironmentVariables,
 ): Connection {
   return asFindings(() => planConnection({ ...params, toolFormat }, env));
 }
 
-/** @throws AgentParamsError with the place of a ConnectionError */
+/** @throws MailroomError `bad_agent_params`, with the path of a `bad_model` */
 export function asFindings<T>(work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (!(error instanceof ConnectionError)) throw error;
-    throw new AgentParamsError("a model agent", [{ at: [error.param], message: error.message }]);
+    if (!hasCode(error, "bad_model")) throw error;
+    throw badAgentParams("a model agent", [{ at: [String(error.details.param)], message: error.message }]);
   }
 }
 
-/** @throws TurnHeldError when there are none: the task waits for them (decisions H1) */
+/** @throws TurnHeldError without credentials: the task waits for them (decision H1) */
 function tokenFor({ credentials }: Connection, turn: Turn, llm: string): string | undefined {
   switch (credentials.kind) {
     case "none":
@@ -120,7 +178,7 @@ function tokenFor({ credentials }: Connection, turn: Turn, llm: string): string 
       if (credentials.key !== undefined) return undefined;
       throw new TurnHeldError(
         "credentials",
-        `there is no key for ${llm}. Set ${credentials.variable} and start the server again; the task then goes on`,
+        `no key for ${llm}: set ${credentials.variable} and restart the server to resume the task`,
       );
     case "caller": {
       const token = turn.params.user_token;
@@ -128,8 +186,8 @@ function tokenFor({ credentials }: Connection, turn: Turn, llm: string): string 
       if (credentials.key !== undefined) return undefined;
       throw new TurnHeldError(
         "credentials",
-        `${llm} is reached through the proxy with the caller's token, which is not at hand (it is kept in memory ` +
-          "only). The task goes on when its owner calls again, or when LITELLM_PROXY_API_KEY is set",
+        `${llm} is called through the proxy with the caller's token, which is not available (it is kept in memory ` +
+          "only). The task resumes when its owner calls again, or when LITELLM_PROXY_API_KEY is set",
       );
     }
   }
@@ -143,24 +201,40 @@ function formatOf(provider: string): WireFormat {
   return "compatible-chat";
 }
 
+/**
+ * A model of an AI SDK provider (`LanguageModelV3`). Declares only the identifying members, so that this package's
+ * types do not depend on the SDK.
+ */
+export interface LanguageModel {
+  readonly specificationVersion: "v3";
+  readonly provider: string;
+  readonly modelId: string;
+  doGenerate(options: never): PromiseLike<unknown>;
+  doStream(options: never): PromiseLike<unknown>;
+}
+
+function isSdkModel(model: LanguageModel): model is SdkModel {
+  return model.specificationVersion === "v3";
+}
+
 export interface ModelAgentOptions {
-  /** `provider/model`, or a model of the AI SDK. */
-  readonly llm: string | LanguageModel;
+  /** `provider/model` or a model of the AI SDK, or several: the next is called when one is overloaded or refuses. */
+  readonly llm: string | LanguageModel | readonly (string | LanguageModel)[];
   /** The system prompt. */
   readonly system?: string;
   readonly reasoningEffort?: ModelParams["reasoning_effort"];
-  /** Tokens that the model may spend on thinking; switches thinking on. */
+  /** Maximum tokens for thinking. Enables thinking. */
   readonly thinkingBudget?: number;
-  /** Of one answer, thinking included. */
+  /** Maximum tokens of one answer, including thinking. */
   readonly maxTokens?: number;
   readonly temperature?: number;
   readonly topP?: number;
-  /** In place of what the runtime asks for; a tool that the runtime forces stays forced. */
+  /** Overrides the runtime's tool choice, except where the runtime forces a tool. */
   readonly defaultToolChoice?: "required" | "auto";
   /** `responses` (default) or `completions`, where the provider has both. */
   readonly toolFormat?: "completions" | "responses";
   readonly useProxy?: boolean;
-  /** Shows pieces of text to those who watch the task while the model writes them. Default: false. */
+  /** Streams the model's text to the clients that follow the task. Default: false. */
   readonly streamTokens?: boolean;
   readonly printLlmStreams?: boolean;
   readonly baseUrl?: string;
@@ -168,11 +242,11 @@ export interface ModelAgentOptions {
   readonly apiKeyEnv?: string;
   /** Milliseconds for one call of the model. Default: 5 minutes. */
   readonly timeLimit?: number;
-  /** After a call failed in a way that may pass. Default: 4. */
+  /** Retries after transient failures. Default: 4. */
   readonly maxRetries?: number;
   /** Tokens. Default: 128,000. */
   readonly contextWindow?: number;
-  /** The share of the context window at which older history is summarised; 0 never does. Default: 0.75. */
+  /** The share of the context window at which older history is summarized; 0 disables it. Default: 0.75. */
   readonly compactAt?: number;
   /** Default: true. */
   readonly promptCaching?: boolean;
@@ -180,26 +254,35 @@ export interface ModelAgentOptions {
   readonly mailPrimer?: boolean;
   /** Per million tokens. */
   readonly prices?: { input: number; output: number; cachedInput?: number; cacheWrite?: number };
-  /** Passed on to the AI SDK as it is, by provider. */
+  /** Passed to the AI SDK unchanged, by provider. */
   readonly providerOptions?: ModelParams["provider_options"];
 }
 
 /**
- * An agent that thinks with a model, for `defineAgent({ run: modelAgent({ … }) })`. Its turns start on durable mail
+ * Creates an agent that uses a model, for `defineAgent({ run: modelAgent({ … }) })`. Its turns start on durable mail
  * unless the agent is defined with `speculate: true`.
- * @throws AgentParamsError (code `bad_agent_params`) when the options lead to no model.
+ * @throws MailroomError `bad_agent_params` when the options identify no model.
  */
-export function modelAgent(options: ModelAgentOptions, surroundings: ModelSurroundings = {}): ModelAgent {
+export function modelAgent(options: ModelAgentOptions, environment: ModelEnvironment = {}): ModelAgent {
   const { llm, toolFormat = "responses", timeLimit, prices, ...rest } = options;
+  const models = Array.isArray(llm) ? llm : [llm];
   const params = readModelParams({
     ...inSnakeCase(rest),
-    llm: typeof llm === "string" ? llm : `${llm.provider}/${llm.modelId}`,
+    llm: models.map((model) => (typeof model === "string" ? model : nameOf(model))),
     ...(timeLimit !== undefined && { time_limit_ms: timeLimit }),
     ...(prices !== undefined && { prices: inSnakeCase(prices) }),
   });
-  return typeof llm === "string"
-    ? agentFromParams(params, toolFormat, surroundings)
-    : agentWithModel(llm, params, surroundings);
+  return agentOf(
+    models.map((model) =>
+      typeof model === "string"
+        ? candidateOf({ ...params, llm: model }, toolFormat, environment)
+        : candidateWithModel(model, params, environment),
+    ),
+  );
+}
+
+function nameOf({ provider, modelId }: LanguageModel): string {
+  return `${provider}/${modelId}`;
 }
 
 function inSnakeCase(options: object): Record<string, unknown> {

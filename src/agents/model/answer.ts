@@ -1,15 +1,17 @@
-/** What a model answered, as the engine wants it; and what to tell a model whose answer cannot be used. */
+/** Converts a model's answer for the engine, and builds corrections for answers that cannot be used. */
 
-import type { AgentToolCall } from "../../mail/calls.js";
-import { isRecord } from "../../mail/record.js";
+import { z } from "zod";
+import { isRecord } from "../../base/index.js";
+import type { AgentToolCall } from "../../mail/index.js";
 import type { ModelAnswer } from "./call.js";
-import type { Content, Prompt } from "./language-model.js";
+import type { Content } from "./language-model.js";
+import { type Correction, optionsOf, type Reasoned } from "./memo.js";
 
 type CallPart = Extract<Content, { type: "tool-call" }>;
 
 interface ReadCall {
   readonly part: CallPart;
-  /** Absent if the arguments could not be read. */
+  /** Absent if the arguments could not be parsed. */
   readonly args?: Readonly<Record<string, unknown>>;
   readonly problem?: string;
 }
@@ -21,15 +23,15 @@ export interface ReadAnswer {
   readonly malformed: boolean;
 }
 
-/** Called in place of a tool whose arguments could not be read: it does not exist, so its result says so. */
+/** Replaces a call with unreadable arguments. No tool has this name, so its result is an error. */
 export const INVALID_CALL = "invalid_tool_call";
 
-/** How much of unreadable arguments is shown again. */
+/** Characters of unreadable arguments that are shown to the model. */
 const SHOWN = 500;
 
 export function readAnswer({ content, finishReason }: ModelAnswer): ReadAnswer {
   const calls = content
-    // Calls that the provider has carried out itself are none of ours.
+    // Calls that the provider executed itself are not ours.
     .filter((part): part is CallPart => part.type === "tool-call" && part.providerExecuted !== true)
     .map((part) => readCall(part, finishReason.unified === "length"));
   return {
@@ -44,12 +46,12 @@ function readCall(part: CallPart, cutOff: boolean): ReadCall {
   const args = readArguments(part.input);
   if (args !== undefined) return { part, args };
   const problem = cutOff
-    ? "the arguments were cut off, because the answer reached its limit of tokens; write a shorter one"
+    ? "the arguments were cut off because the answer reached its token limit; write a shorter one"
     : "the arguments are not the JSON text of an object";
   return { part, problem };
 }
 
-/** Some models send nothing for a tool without parameters, and some put the JSON into a JSON string. */
+/** Some models send an empty string for a tool without parameters, and some nest the JSON in a JSON string. */
 function readArguments(text: string): Readonly<Record<string, unknown>> | undefined {
   if (text.trim() === "") return {};
   const once = parseJson(text);
@@ -57,7 +59,7 @@ function readArguments(text: string): Readonly<Record<string, unknown>> | undefi
   return isRecord(value) ? value : undefined;
 }
 
-/** The calls for the engine. Those that are still unreadable become error results there. */
+/** Returns the calls for the engine, which answers unreadable ones with error results. */
 export function toCalls(answer: ReadAnswer): AgentToolCall[] {
   return answer.calls.map(({ part, args, problem = "" }) =>
     args === undefined
@@ -70,62 +72,58 @@ export function toCalls(answer: ReadAnswer): AgentToolCall[] {
   );
 }
 
-/** What keeps an answer from being used. */
-export type Flaw = "malformed" | "empty" | "unsent";
+/** Reason why an answer cannot be used. */
+export type AnswerProblem = "malformed" | "empty" | "unsent" | "cut" | { readonly mustCall: string };
 
-/** The answer and what is wrong with it, so that the model can mend it at once. */
-export function complaint(answer: ReadAnswer, flaw: Flaw): Prompt {
-  switch (flaw) {
-    case "empty":
-      return [says("Your answer was empty. Call one of your tools.")];
-    case "unsent":
-      return [
-        { role: "assistant", content: [{ type: "text", text: answer.text }] },
-        says(
-          "Your answer was text without a tool call, so nobody received it. Call the tool that delivers it: " +
-            "task_complete ends the task and answers the user, send_response answers an agent.",
-        ),
-      ];
-    case "malformed":
-      return malformedCalls(answer);
+/** Returns the answer and its problem for the prompt, so that the model can correct it immediately. */
+export function correction(answer: ReadAnswer, problem: AnswerProblem, reasoned: Reasoned): Correction {
+  if (problem === "empty") {
+    return { reasoning: [], calls: [], says: "Your answer was empty. Call one of your tools." };
   }
+  const text = answer.text.trim() === "" ? {} : { text: answer.text };
+  if (problem === "malformed") return { ...reasoned, ...text, calls: answer.calls.map(malformedCall) };
+  if (typeof problem === "object") {
+    const result = `ERROR: not executed. Only ${problem.mustCall} is possible now.`;
+    const calls = answer.calls.map((call) => toCorrectedCall(call, result));
+    return {
+      ...reasoned,
+      ...text,
+      calls,
+      ...(calls.length === 0 && { says: result.slice("ERROR: ".length) }),
+    };
+  }
+  return { ...reasoned, ...text, calls: [], says: SAYS[problem] };
 }
 
-function says(text: string): Prompt[number] {
-  return { role: "user", content: [{ type: "text", text }] };
+const SAYS = {
+  unsent:
+    "Your answer was text without a tool call, so it was not delivered. Call the tool that delivers it: " +
+    "task_complete ends the task and answers the user, send_response answers an agent.",
+  cut: "Your answer reached its limit of tokens and was cut off, so it was not delivered. Write a shorter one.",
+} as const;
+
+function malformedCall(call: ReadCall): Correction["calls"][number] {
+  const { problem, part } = call;
+  return toCorrectedCall(
+    call,
+    problem === undefined
+      ? "ERROR: not executed, because another call of the same answer was malformed; call it again"
+      : `ERROR: ${problem}. They were: ${part.input.slice(0, SHOWN)}`,
+  );
 }
 
-function malformedCalls(answer: ReadAnswer): Prompt {
-  return [
-    {
-      role: "assistant",
-      content: [
-        ...(answer.text.trim() === "" ? [] : [{ type: "text" as const, text: answer.text }]),
-        ...answer.calls.map(({ part, args = {} }) => ({
-          type: "tool-call" as const,
-          toolCallId: part.toolCallId,
-          toolName: part.toolName,
-          input: args,
-        })),
-      ],
-    },
-    {
-      role: "tool",
-      content: answer.calls.map(({ part, problem }) => ({
-        type: "tool-result" as const,
-        toolCallId: part.toolCallId,
-        toolName: part.toolName,
-        output: {
-          type: "text" as const,
-          value:
-            problem === undefined
-              ? "ERROR: not carried out, because another call of the same answer was malformed; call it again"
-              : `ERROR: ${problem}. They were: ${part.input.slice(0, SHOWN)}`,
-        },
-      })),
-    },
-  ];
+function toCorrectedCall({ part, args = {} }: ReadCall, result: string): Correction["calls"][number] {
+  const read = Arguments.safeParse(args);
+  return {
+    id: part.toolCallId,
+    name: part.toolName,
+    args: read.success ? read.data : {},
+    result,
+    options: optionsOf(part),
+  };
 }
+
+const Arguments = z.record(z.string(), z.json());
 
 function textOf(content: readonly Content[], type: "text" | "reasoning", separator: string): string {
   return content

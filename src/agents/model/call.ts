@@ -1,11 +1,12 @@
-/** One call of a model, whole or streamed, within its time limit. */
-import { BrokenStreamError, ModelTimeLimitError } from "./failures.js";
+/** Makes one call of a model, streamed or not, within its time limit. */
+import { MAX_ANSWER_BYTES } from "./bounded.js";
+import { brokenStream, modelTimedOut, tooLargeAnswer } from "./failures.js";
 import type {
   CallOptions,
   Content,
   FinishReason,
-  LanguageModel,
   ModelUsage,
+  SdkModel,
   StreamPart,
 } from "./language-model.js";
 
@@ -16,12 +17,12 @@ export interface ModelAnswer {
 }
 
 export interface CallParts {
-  readonly model: LanguageModel;
+  readonly model: SdkModel;
   readonly options: CallOptions;
   readonly signal: AbortSignal;
   /** Milliseconds. */
   readonly timeLimit: number;
-  /** Called with each piece of text as it comes; without it the answer is not streamed. */
+  /** Receives each piece of text. Without it the answer is not streamed. */
   readonly onText?: (delta: string) => void;
 }
 
@@ -32,13 +33,13 @@ export async function callModel({
   timeLimit,
   onText,
 }: CallParts): Promise<ModelAnswer> {
-  // One controller with a timer that is cleared: `AbortSignal.any` and `.timeout` cost more than the rest of a turn, and
-  // the timer of the latter stays for the whole limit, however soon the answer comes.
+  // One controller with a timer that is cleared. `AbortSignal.any` and `.timeout` cost more than the rest of a turn,
+  // and the timer of `.timeout` runs for the whole limit even after the answer.
   const stop = new AbortController();
   const passOn = (): void => stop.abort(signal.reason);
   if (signal.aborted) passOn();
   signal.addEventListener("abort", passOn, { once: true });
-  const timer = setTimeout(() => stop.abort(new ModelTimeLimitError(timeLimit)), timeLimit);
+  const timer = setTimeout(() => stop.abort(modelTimedOut(timeLimit)), timeLimit);
   const call = { ...options, abortSignal: stop.signal };
   try {
     if (onText === undefined) return await model.doGenerate(call);
@@ -53,7 +54,7 @@ export async function callModel({
   }
 }
 
-/** Puts a streamed answer together again. @throws BrokenStreamError when it has no end */
+/** Assembles a streamed answer. @throws MailroomError `model_failed` when the stream has no end */
 async function collect(
   stream: ReadableStream<StreamPart>,
   onText: (delta: string) => void,
@@ -61,11 +62,14 @@ async function collect(
   const content: Content[] = [];
   const open = new Map<string, GrowingPart>();
   let end: Pick<ModelAnswer, "finishReason" | "usage"> | undefined;
+  let size = 0;
   const begin = (id: string, part: GrowingPart): void => {
     open.set(id, part);
     content.push(part);
   };
   for await (const part of stream) {
+    if ("delta" in part && typeof part.delta === "string") size += part.delta.length;
+    if (size > MAX_ANSWER_BYTES) throw tooLargeAnswer(MAX_ANSWER_BYTES);
     switch (part.type) {
       case "text-start":
         begin(part.id, { type: "text", text: "" });
@@ -96,13 +100,13 @@ async function collect(
         end = { finishReason: part.finishReason, usage: part.usage };
         break;
       case "error":
-        throw part.error instanceof Error ? part.error : new BrokenStreamError(part.error);
+        throw part.error instanceof Error ? part.error : brokenStream(part.error);
       default:
-        // Pieces of calls, which come whole as well; sources, files and raw parts, which we do not use.
+        // Not used: pieces of calls (complete calls follow), sources, files and raw parts.
         break;
     }
   }
-  if (end === undefined) throw new BrokenStreamError("it ended without saying why");
+  if (end === undefined) throw brokenStream("it ended without a finish reason");
   return { content, ...end };
 }
 

@@ -3,8 +3,10 @@ import { describe, expect, it } from "vitest";
 import type { HistoryItem } from "../../engine/agent.js";
 import { createAgentAddress, createUserAddress } from "../../mail/address.js";
 import { buildRequest } from "../../mail/build.js";
-import { chooseCut, shortenItems, sizeOfAll } from "./compaction.js";
+import { chooseCompactionPoint, shortenItems, sizeOfAll } from "./compaction.js";
 import { historyPrompt } from "./prompt.js";
+
+const PARTS = { model: "m", traits: {}, prefix: "" };
 
 const letter = (body: string) =>
   buildRequest({
@@ -17,7 +19,7 @@ const letter = (body: string) =>
     body,
   });
 
-/** Histories as the engine makes them: a turn's messages and answer share a number, results come after. */
+/** Histories as the engine builds them: a turn's messages and answer share a number, results follow. */
 const histories = fc
   .array(
     fc.record({
@@ -37,7 +39,7 @@ const histories = fc
       for (let at = 0; at < letters; at++) {
         history.push({ kind: "message", number, message: letter("x".repeat(size)) });
       }
-      // Ids repeat from turn to turn, as those of some models do.
+      // Ids repeat from turn to turn, as with some models.
       const made = Array.from({ length: calls }, (_, index) => ({ id: `c${index}`, name: "tool", args: {} }));
       history.push({ kind: "answer", number, text: "said", calls: made });
       for (const { id } of made) {
@@ -57,15 +59,20 @@ const histories = fc
   });
 
 describe("cutting a history", () => {
-  it("never parts a call from its result, keeps the newest message, and cuts where the engine will cut", () => {
+  it("never separates a call from its result, keeps the newest message, and cuts where the engine cuts", () => {
     fc.assert(
       fc.property(histories, fc.nat(3_000), (history, keep) => {
-        const cut = chooseCut(history, keep);
+        const cut = chooseCompactionPoint(history, keep);
         if (cut === undefined) return;
-        expect([...cut.gone, ...cut.kept]).toEqual(history);
+        expect(history.filter((item) => !cut.requests.some((request) => request === item))).toEqual([
+          ...cut.gone,
+          ...cut.kept,
+        ]);
         expect(cut.gone.every(({ number }) => number <= cut.upTo)).toBe(true);
         expect(cut.kept.every(({ number }) => number > cut.upTo)).toBe(true);
         expect(cut.kept.at(-1)).toBe(history.at(-1));
+        const lastAnswer = history.findLast((item) => item.kind === "answer" && item.calls.length > 0);
+        if (lastAnswer !== undefined) expect(cut.kept).toContain(lastAnswer);
         for (const part of [cut.gone, cut.kept]) {
           const calls = part.flatMap((item) => (item.kind === "answer" ? item.calls : []));
           expect(part.filter(({ kind }) => kind === "result")).toHaveLength(calls.length);
@@ -81,12 +88,12 @@ describe("cutting a history", () => {
       message: letter("x".repeat(100)),
     }));
     const each = sizeOfAll(history.slice(0, 1));
-    expect(chooseCut(history, each * 2)?.kept).toHaveLength(2);
-    expect(chooseCut(history, 0)?.kept).toHaveLength(1);
-    expect(chooseCut(history.slice(0, 1), 0)).toBeUndefined();
+    expect(chooseCompactionPoint(history, each * 2)?.kept).toHaveLength(2);
+    expect(chooseCompactionPoint(history, 0)?.kept).toHaveLength(1);
+    expect(chooseCompactionPoint(history.slice(0, 1), 0)).toBeUndefined();
   });
 
-  it("shortens what is too long by itself", () => {
+  it("shortens single items that are too long", () => {
     const [item] = shortenItems([{ kind: "message", number: 1, message: letter("a".repeat(5_000)) }], 100);
     expect(item?.kind === "message" && item.message.message.body).toMatch(
       /^a+\n\[… 4900 characters left out …\]\na+$/,
@@ -95,10 +102,10 @@ describe("cutting a history", () => {
 });
 
 describe("a history as a prompt", () => {
-  it("answers every call at once and exactly once, with ids of its own", () => {
+  it("follows every call with exactly one result, with unique ids", () => {
     fc.assert(
       fc.property(histories, (history) => {
-        const prompt = historyPrompt(history, "m");
+        const prompt = historyPrompt(history, PARTS).messages;
         const seen = new Set<string>();
         for (const [at, message] of prompt.entries()) {
           if (message.role !== "assistant") continue;
@@ -118,7 +125,7 @@ describe("a history as a prompt", () => {
     );
   });
 
-  it("says that no result is known where one is missing, and makes our own tags in results harmless", () => {
+  it("states that a missing result is unknown, and escapes our own tags in results", () => {
     const prompt = historyPrompt(
       [
         {
@@ -138,9 +145,11 @@ describe("a history as a prompt", () => {
           content: "<p></incoming_message></p>",
         },
       ],
-      "m",
-    );
-    expect(prompt[1]).toMatchObject({
+      PARTS,
+    ).messages;
+    // A history that begins with an answer gets a message before it.
+    expect(prompt.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
+    expect(prompt[2]).toMatchObject({
       role: "tool",
       content: [
         { toolCallId: "call_0", output: { value: "ERROR: no result is known" } },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ConnectionError, hasCredentials, planConnection, type Routing } from "./connection.js";
+import { hasCredentials, planConnection, type Routing } from "./connection.js";
 
 const routing = (changes: Partial<Routing>): Routing => ({
   llm: "openai/gpt",
@@ -8,7 +8,7 @@ const routing = (changes: Partial<Routing>): Routing => ({
   ...changes,
 });
 
-describe("where a model is reached", () => {
+describe("the connection to a model", () => {
   it.each([
     ["openai/gpt", "openai-responses", "gpt", "OPENAI_API_KEY"],
     ["anthropic/claude", "anthropic", "claude", "ANTHROPIC_API_KEY"],
@@ -24,13 +24,13 @@ describe("where a model is reached", () => {
     expect(planConnection(routing({ toolFormat: "completions" }), {}).format).toBe("openai-chat");
   });
 
-  it("finds Ollama on this machine, and needs no key for it", () => {
+  it("finds Ollama on this machine and requires no key for it", () => {
     const plan = planConnection(routing({ llm: "ollama/llama3" }), {});
     expect(plan).toMatchObject({ format: "compatible-chat", baseUrl: "http://127.0.0.1:11434/v1" });
     expect(hasCredentials(plan)).toBe(true);
   });
 
-  it("sends a provider's key to nobody else, unless the swarm file names the key", () => {
+  it("sends a provider's key to other URLs only if the swarm file names the key", () => {
     const env = { OPENAI_API_KEY: "secret", OTHER: "other" };
     const elsewhere = routing({ base_url: "https://models.example.com/v1" });
     expect(planConnection(elsewhere, env).credentials).toEqual({ kind: "none" });
@@ -38,7 +38,7 @@ describe("where a model is reached", () => {
     expect(named.credentials).toMatchObject({ variable: "OTHER", key: "other" });
   });
 
-  it("goes through the proxy when there is one, or when asked to, and never when told not to", () => {
+  it("uses the proxy by default when there is one, always with use_proxy true, never with use_proxy false", () => {
     const env = { LITELLM_PROXY_API_BASE: "https://proxy.example.com" };
     const through = {
       baseUrl: "https://proxy.example.com",
@@ -51,18 +51,20 @@ describe("where a model is reached", () => {
     expect(() => planConnection(routing({ use_proxy: true }), {})).toThrow(/LITELLM_PROXY_API_BASE/);
   });
 
-  it("has callers' tokens go to the operator's proxy and nowhere else", () => {
+  it("sends callers' tokens only to the operator's proxy", () => {
     const env = { LITELLM_PROXY_API_BASE: "https://proxy.example.com", LITELLM_PROXY_API_KEY: "secret" };
     const elsewhere = { base_url: "https://models.example.com/v1" };
     expect(planConnection(routing(elsewhere), env).credentials).toEqual({ kind: "none" });
     for (const asking of [{ use_proxy: true }, { llm: "litellm_proxy/openai/gpt" }]) {
       expect(() => planConnection(routing({ ...elsewhere, ...asking }), env)).toThrow(
-        expect.objectContaining({ param: "base_url" }),
+        expect.objectContaining({ details: { param: "base_url" } }),
       );
     }
   });
 
-  it.each(["gpt", "/gpt", "openai/", "somebody/model"])("says what is wrong with '%s'", (llm) => {
-    expect(() => planConnection(routing({ llm }), {})).toThrow(ConnectionError);
+  it.each(["gpt", "/gpt", "openai/", "somebody/model"])("explains why '%s' is invalid", (llm) => {
+    expect(() => planConnection(routing({ llm }), {})).toThrow(
+      expect.objectContaining({ code: "bad_model" }),
+    );
   });
 });

@@ -1,36 +1,31 @@
-/** Where a model is reached: from its name, the parameters and the environment to an address and a key. Pure. */
+/** Derives a model's URL and key from its name, the parameters and the environment. Pure. */
+import { MailroomError } from "../../base/index.js";
 import type { ModelParams } from "./params.js";
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type EnvironmentVariables = Readonly<Record<string, string | undefined>>;
 
-/** The wire formats that are spoken. */
+/** Supported wire formats. */
 export type WireFormat = "openai-chat" | "openai-responses" | "anthropic" | "google" | "compatible-chat";
 
 export interface Connection {
   readonly format: WireFormat;
-  /** As the provider calls it. */
+  /** The provider's name for the model. */
   readonly model: string;
-  /** The provider's own where it is left out. */
+  /** Default: the provider's URL. */
   readonly baseUrl?: string;
   readonly credentials: Credentials;
 }
 
 export type Credentials =
-  /** A key of the operator's; absent if the variable is not set. */
+  /** The operator's key; absent if the variable is not set. */
   | { readonly kind: "key"; readonly variable: string; readonly key: string | undefined }
-  /** The caller's own token, which comes with each turn (decisions H1); `key` stands in when there is none. */
+  /** The caller's own token, passed with each turn (decision H1); `key` is the fallback. */
   | { readonly kind: "caller"; readonly key: string | undefined }
   | { readonly kind: "none" };
 
-/** The parameters cannot lead to a model. The message says what to write. */
-export class ConnectionError extends Error {
-  override readonly name = "ConnectionError";
-  readonly code = "bad_model";
-  readonly param: "llm" | "use_proxy" | "base_url" | "api_key_env";
-  constructor(param: ConnectionError["param"], message: string) {
-    super(message);
-    this.param = param;
-  }
+/** The parameters do not identify a model. */
+function badModel(param: "llm" | "use_proxy" | "base_url" | "api_key_env", message: string): MailroomError {
+  return new MailroomError("bad_model", message, { details: { param } });
 }
 
 export type Routing = Pick<ModelParams, "llm" | "use_proxy" | "base_url" | "api_key_env"> & {
@@ -39,7 +34,7 @@ export type Routing = Pick<ModelParams, "llm" | "use_proxy" | "base_url" | "api_
 
 const PROXY_PREFIX = "litellm_proxy/";
 
-/** Variables that may hold a provider's key, in the order in which they are looked at. */
+/** Variables that may hold a provider's key, in order of precedence. */
 const OPENAI_KEYS = ["OPENAI_API_KEY"] as const;
 const ANTHROPIC_KEYS = ["ANTHROPIC_API_KEY"] as const;
 const GOOGLE_KEYS = ["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"] as const;
@@ -50,8 +45,8 @@ const KEYS = new Map<string, readonly string[]>([
   ["gemini", GOOGLE_KEYS],
 ]);
 
-/** @throws ConnectionError */
-export function planConnection(routing: Routing, env: Environment): Connection {
+/** @throws MailroomError `bad_model` */
+export function planConnection(routing: Routing, env: EnvironmentVariables): Connection {
   const proxyAsked = routing.use_proxy === true || routing.llm.startsWith(PROXY_PREFIX);
   const proxyUrl = nonEmpty(env.LITELLM_PROXY_API_BASE);
   if (
@@ -87,31 +82,31 @@ export function planConnection(routing: Routing, env: Environment): Connection {
     }
     default:
       if (routing.base_url !== undefined) return compatible(routing, env, model, routing.base_url);
-      throw new ConnectionError(
+      throw badModel(
         "llm",
-        `'${provider}' is no provider that is known here: write openai/…, anthropic/…, google/… or ollama/…, or give ` +
+        `unknown provider '${provider}': use openai/…, anthropic/…, google/… or ollama/…, or set ` +
           "'base_url' for a server that speaks the OpenAI protocol (LiteLLM, vLLM, …)",
       );
   }
 }
 
 /**
- * For parameters that somebody else than the operator wrote: they may have a provider asked with its own key, and must
- * not have other variables of the environment sent anywhere, nor that key to another address.
- * @throws ConnectionError
+ * For parameters that do not come from the operator: they may use a provider with its own key, but must not send that
+ * key to another URL, nor any other environment variable.
+ * @throws MailroomError `bad_model`
  */
 export function assertUsualKey({ llm, base_url, api_key_env }: ModelParams): void {
   if (api_key_env === undefined) return;
   const [provider] = splitName(llm);
   if (base_url === undefined && KEYS.get(provider)?.includes(api_key_env) === true) return;
-  throw new ConnectionError(
+  throw badModel(
     "api_key_env",
-    `'${api_key_env}' may not be used where this swarm comes from: leave it out, and the provider is asked with its ` +
-      "usual key, an address of your own ('base_url') with none",
+    `'${api_key_env}' cannot be used in a swarm that the operator did not define: without it the provider gets its ` +
+      "usual key, and a custom 'base_url' gets none",
   );
 }
 
-/** Whether a call could be made now: a key is there, or none is needed. */
+/** Whether a call is possible: the key is set, or none is needed. */
 export function hasCredentials({ credentials }: Connection): boolean {
   return credentials.kind === "none" || credentials.kind === "caller" || credentials.key !== undefined;
 }
@@ -123,16 +118,16 @@ interface Provider {
   readonly url: string | undefined;
 }
 
-function direct(routing: Routing, env: Environment, provider: Provider): Connection {
+function direct(routing: Routing, env: EnvironmentVariables, provider: Provider): Connection {
   const { format, model } = provider;
   const baseUrl = routing.base_url ?? nonEmpty(provider.url);
-  // A provider's key goes to that provider only: an address from a swarm file must name the key that it is to get.
+  // A provider's key is sent only to that provider. A `base_url` in a swarm file must name its key.
   const foreign = routing.base_url !== undefined && routing.api_key_env === undefined;
   const credentials = foreign ? { kind: "none" as const } : keyFrom(env, routing.api_key_env, provider.key);
   return { format, model, ...(baseUrl !== undefined && { baseUrl }), credentials };
 }
 
-function compatible(routing: Routing, env: Environment, model: string, baseUrl: string): Connection {
+function compatible(routing: Routing, env: EnvironmentVariables, model: string, baseUrl: string): Connection {
   const { api_key_env: variable } = routing;
   return {
     format: "compatible-chat",
@@ -142,18 +137,18 @@ function compatible(routing: Routing, env: Environment, model: string, baseUrl: 
   };
 }
 
-function throughProxy(routing: Routing, baseUrl: string | undefined, env: Environment): Connection {
+function throughProxy(routing: Routing, baseUrl: string | undefined, env: EnvironmentVariables): Connection {
   if (routing.base_url !== undefined) {
-    // Callers' tokens are for the operator's proxy, whatever a swarm file says.
-    throw new ConnectionError(
+    // Callers' tokens are sent only to the operator's proxy, regardless of the swarm file.
+    throw badModel(
       "base_url",
-      "the proxy's address is the operator's word (LITELLM_PROXY_API_BASE): leave 'base_url' out, or do not use the proxy",
+      "the operator sets the proxy's URL (LITELLM_PROXY_API_BASE): remove 'base_url', or do not use the proxy",
     );
   }
   if (baseUrl === undefined) {
-    throw new ConnectionError(
+    throw badModel(
       "use_proxy",
-      "there is no proxy to send this to: set LITELLM_PROXY_API_BASE, or 'use_proxy' to false",
+      "no proxy is configured: set LITELLM_PROXY_API_BASE, or set 'use_proxy' to false",
     );
   }
   return {
@@ -165,7 +160,7 @@ function throughProxy(routing: Routing, baseUrl: string | undefined, env: Enviro
 }
 
 function keyFrom(
-  env: Environment,
+  env: EnvironmentVariables,
   named: string | undefined,
   usual: readonly [string, ...string[]],
 ): Extract<Credentials, { kind: "key" }> {
@@ -178,10 +173,7 @@ function splitName(llm: string): [string, string] {
   const slash = llm.indexOf("/");
   const model = llm.slice(slash + 1);
   if (slash > 0 && model !== "") return [llm.slice(0, slash), model];
-  throw new ConnectionError(
-    "llm",
-    `'${llm}' does not say whose model it is: write provider/model, like openai/${llm}`,
-  );
+  throw badModel("llm", `'${llm}' names no provider: write provider/model, for example openai/${llm}`);
 }
 
 function nonEmpty(text: string | undefined): string | undefined {

@@ -1,33 +1,42 @@
-/** What went wrong with a call of a model, and whether asking again can help. */
-import { isRecord } from "../../mail/record.js";
-import { isTransient, parseRetryAfter } from "../../net/index.js";
+/**
+ * Classifies failures of model calls: what can help, and what may be said about them. A provider's own words may contain
+ * anything, also parts of a key, so they go to the operator's log and never to users.
+ */
+import { hasCode, isRecord, MailroomError, parseRetryAfter } from "../../base/index.js";
+import { isTransient } from "../../net/index.js";
 
-export type Failure =
-  /** The provider is overloaded, limits us, or could not be reached: the same call may succeed later. */
-  | { readonly kind: "transient"; readonly message: string; readonly retryAfter?: number }
-  /** The prompt does not fit into the model's context. */
-  | { readonly kind: "too_long"; readonly message: string }
-  | { readonly kind: "credentials"; readonly message: string }
-  | { readonly kind: "final"; readonly message: string };
+export interface Failure {
+  readonly kind:
+    | "transient" /** Overloaded, rate limited or unreachable: a retry may succeed, or another model. */
+    | "quota" /** The account has no credit left: another model may help. */
+    | "too_long" /** The prompt does not fit into the model's context. */
+    | "stale_reasoning" /** The provider rejects reasoning of earlier answers: the same prompt without it helps. */
+    | "credentials"
+    | "final";
+  /** In our words. */
+  readonly problem: string;
+  /** In the provider's words, for the log. */
+  readonly detail: string;
+  /** Milliseconds. */
+  readonly retryAfter?: number;
+  /** The provider limits us: other calls should wait as well. */
+  readonly isLimit?: true;
+}
 
-/** The stream broke off or reported an error in the middle of an answer. */
-export class BrokenStreamError extends Error {
-  override readonly name = "BrokenStreamError";
-  readonly code = "broken_stream";
-  readonly detail: unknown;
-  constructor(detail: unknown) {
-    super(`the model's answer broke off: ${textOf(detail)}`);
-    this.detail = detail;
-  }
+/** The stream ended early or reported an error. */
+export function brokenStream(detail: unknown): MailroomError {
+  return new MailroomError("model_failed", "the model's answer was interrupted", { details: { detail } });
+}
+
+/** The answer has more bytes than any sensible answer. */
+export function tooLargeAnswer(limit: number): MailroomError {
+  const message = `the model's answer has more than ${limit} bytes`;
+  return new MailroomError("model_failed", message, { details: { detail: { tooLarge: true } } });
 }
 
 /** One call took longer than its limit. */
-export class ModelTimeLimitError extends Error {
-  override readonly name = "ModelTimeLimitError";
-  readonly code = "model_time_limit";
-  constructor(limit: number) {
-    super(`the model did not answer within ${limit} ms`);
-  }
+export function modelTimedOut(limit: number): MailroomError {
+  return new MailroomError("timed_out", `the model did not answer within ${limit} ms`);
 }
 
 const TOO_LONG =
@@ -35,47 +44,93 @@ const TOO_LONG =
 
 const TRANSIENT_WORDS = /overloaded|rate.?limit|server_error|internal|unavailable|timeout|try again/i;
 
-/** Milliseconds that a provider can have us wait. */
-const LONGEST_WAIT = 60_000;
+const QUOTA = /insufficient_quota|exceeded your current quota|credit balance is too low|billing_hard_limit/i;
+
+const STALE_REASONING =
+  /thinking[^.]{0,80}(?:block|signature)|signature[^.]{0,80}thinking|bound to a different|encrypted_content|thought.?signature/i;
+
+/** Longest `Retry-After` that is respected, in milliseconds. */
+const MAX_RETRY_AFTER = 60_000;
+
+/** Characters of a provider's message that are logged. */
+const MAX_DETAIL = 2_000;
 
 /** @param now milliseconds since the epoch, for `Retry-After`. */
 export function failureOf(error: unknown, now: number): Failure {
-  if (error instanceof ModelTimeLimitError) return { kind: "transient", message: error.message };
-  if (isTransient(error)) return { kind: "transient", message: textOf(error) };
-  if (error instanceof BrokenStreamError) {
-    const text = textOf(error.detail);
-    if (TOO_LONG.test(text)) return { kind: "too_long", message: error.message };
-    const known = isRecord(error.detail) && !TRANSIENT_WORDS.test(text);
-    return { kind: known ? "final" : "transient", message: error.message };
-  }
+  const detail = textOf(error).slice(0, MAX_DETAIL);
+  if (hasCode(error, "timed_out")) return { kind: "transient", problem: error.message, detail };
+  if (isTransient(error)) return { kind: "transient", problem: "the provider could not be reached", detail };
+  if (hasCode(error, "model_failed")) return streamFailure(error);
   if (!isCallError(error)) {
-    // A connection that breaks in the middle of an answer surfaces as a bare TypeError of `fetch`.
-    return { kind: error instanceof TypeError ? "transient" : "final", message: textOf(error) };
+    // A connection that breaks during an answer surfaces as a bare TypeError of `fetch`.
+    return error instanceof TypeError
+      ? { kind: "transient", problem: "the connection to the provider broke", detail }
+      : { kind: "final", problem: "the call failed", detail };
   }
-  const { statusCode: status, responseHeaders: headers = {} } = error;
-  const message = status === undefined ? error.message : `status ${status}: ${error.message}`;
+  return statusFailure(error, now);
+}
+
+function streamFailure({ message, details }: MailroomError): Failure {
+  const text = textOf(details.detail);
+  const detail = text.slice(0, MAX_DETAIL);
+  if (TOO_LONG.test(text)) return { kind: "too_long", problem: message, detail };
+  const isKnown = isRecord(details.detail) && !TRANSIENT_WORDS.test(text);
+  return { kind: isKnown ? "final" : "transient", problem: message, detail };
+}
+
+function statusFailure(error: CallError, now: number): Failure {
+  const { statusCode: status, responseHeaders: headers = {}, responseBody: body = "" } = error;
+  const said = `${error.message} ${body}`;
+  const detail = `${error.message}${body === "" ? "" : `: ${body}`}`.slice(0, MAX_DETAIL);
+  if (status === undefined) {
+    return {
+      kind: error.isRetryable ? "transient" : "final",
+      problem: error.isRetryable
+        ? "the provider could not be reached"
+        : "the provider's answer is unreadable",
+      detail,
+    };
+  }
+  const problem = `status ${status}${typeOf(body)}`;
   if (status === 401 || status === 403) {
-    // What providers say here may repeat parts of the key.
-    return { kind: "credentials", message: `the provider refused our credentials (status ${status})` };
+    return {
+      kind: "credentials",
+      problem: `the provider rejected the credentials (status ${status})`,
+      detail,
+    };
   }
-  if (isClientError(status) && TOO_LONG.test(`${error.message} ${error.responseBody ?? ""}`)) {
-    return { kind: "too_long", message };
-  }
-  if (!error.isRetryable) return { kind: "final", message };
+  if (QUOTA.test(said)) return { kind: "quota", problem: `${problem}: the quota is used up`, detail };
+  if (isClientError(status) && TOO_LONG.test(said)) return { kind: "too_long", problem, detail };
+  if (isClientError(status) && STALE_REASONING.test(said))
+    return { kind: "stale_reasoning", problem, detail };
+  if (!error.isRetryable) return { kind: "final", problem, detail };
   const milliseconds = Number(headers["retry-after-ms"]);
   const retryAfter =
     milliseconds > 0
-      ? Math.min(milliseconds, LONGEST_WAIT)
-      : parseRetryAfter(headers["retry-after"], now, LONGEST_WAIT);
-  return { kind: "transient", message, ...(retryAfter !== undefined && { retryAfter }) };
+      ? Math.min(milliseconds, MAX_RETRY_AFTER)
+      : parseRetryAfter(headers["retry-after"], now, MAX_RETRY_AFTER);
+  return {
+    kind: "transient",
+    problem,
+    detail,
+    ...(retryAfter !== undefined && { retryAfter }),
+    ...((status === 429 || status === 529 || status === 503) && { isLimit: true }),
+  };
 }
 
-/** 413 and 400 are what providers answer to prompts that are too long. */
-function isClientError(status: number | undefined): boolean {
+/** Providers answer 400, 413 or 422 to prompts that they cannot use. */
+function isClientError(status: number): boolean {
   return status === 400 || status === 413 || status === 422;
 }
 
-/** The AI SDK's `APICallError`, recognised by its name: there may be several copies of the class in a tree. */
+/** ` (overloaded_error)`: the provider's name for the error, if it is one. */
+function typeOf(body: string): string {
+  const [, type] =
+    /"(?:type|code|status)"\s*:\s*"([A-Za-z_]{3,40})"/.exec(body.replace(/"type"\s*:\s*"error"/, "")) ?? [];
+  return type === undefined ? "" : ` (${type})`;
+}
+
+/** The AI SDK's `APICallError`, recognized by name, because several copies of the class may be installed. */
 interface CallError {
   readonly message: string;
   readonly statusCode?: number;

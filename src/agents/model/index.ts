@@ -1,7 +1,6 @@
-/** Agents that think with a model. See docs/models.md. */
-export { type ModelAgentOptions, type ModelSurroundings, modelAgent } from "./agent.js";
-export { ConnectionError, type Environment } from "./connection.js";
-export { isModelAtHand, type ModelAgentKind, modelFactory } from "./factories.js";
-export type { LanguageModel } from "./language-model.js";
+/** Agents that use a model. See docs/models.md. */
+export { type LanguageModel, type ModelAgentOptions, type ModelEnvironment, modelAgent } from "./agent.js";
+export type { EnvironmentVariables } from "./connection.js";
+export { isModelAvailable, type ModelAgentKind, modelFactory } from "./factories.js";
+export { oneShotModel } from "./one-shot.js";
 export type { ModelParamsInput, Price } from "./params.js";
-export { modelQuestioner } from "./question.js";

@@ -2,23 +2,22 @@
 import type { LanguageModel as AnyLanguageModel } from "ai";
 import type { Connection } from "./connection.js";
 
-/** A model of the AI SDK, as its providers make them. */
-export type LanguageModel = Extract<AnyLanguageModel, { readonly specificationVersion: "v3" }>;
-export type CallOptions = Parameters<LanguageModel["doGenerate"]>[0];
+export type SdkModel = Extract<AnyLanguageModel, { readonly specificationVersion: "v3" }>;
+export type CallOptions = Parameters<SdkModel["doGenerate"]>[0];
 export type Prompt = CallOptions["prompt"];
 export type PromptMessage = Prompt[number];
 export type ProviderOptions = NonNullable<CallOptions["providerOptions"]>;
-export type Generated = Awaited<ReturnType<LanguageModel["doGenerate"]>>;
+export type Generated = Awaited<ReturnType<SdkModel["doGenerate"]>>;
 export type Content = Generated["content"][number];
 export type FinishReason = Generated["finishReason"];
 export type ModelUsage = Generated["usage"];
 export type StreamPart =
-  Awaited<ReturnType<LanguageModel["doStream"]>>["stream"] extends ReadableStream<infer Part> ? Part : never;
+  Awaited<ReturnType<SdkModel["doStream"]>>["stream"] extends ReadableStream<infer Part> ? Part : never;
 
-/** Stands where a provider insists on a key, while the real one comes with each call or none is needed. */
+/** Placeholder for providers that require a key, when the real one comes with each call or none is needed. */
 const NO_KEY = "none";
 
-/** The name under which options and metadata of a provider travel. */
+/** The key of a provider's options and metadata. */
 export function optionsName(connection: Pick<Connection, "format">): string {
   switch (connection.format) {
     case "openai-chat":
@@ -33,16 +32,13 @@ export function optionsName(connection: Pick<Connection, "format">): string {
   }
 }
 
-export async function connect(
-  connection: Connection,
-  fetchFunction: typeof fetch | undefined,
-): Promise<LanguageModel> {
+export async function connect(connection: Connection, send: typeof fetch): Promise<SdkModel> {
   const { model, baseUrl, credentials } = connection;
   const apiKey = (credentials.kind === "none" ? undefined : credentials.key) ?? NO_KEY;
   const settings = {
     apiKey,
     ...(baseUrl !== undefined && { baseURL: baseUrl.replace(/\/+$/, "") }),
-    ...(fetchFunction !== undefined && { fetch: fetchFunction }),
+    fetch: send,
   };
   switch (connection.format) {
     case "openai-chat":

@@ -1,79 +1,89 @@
-/** What a model agent is told: `agent_params` of a swarm file, or the options of `modelAgent` in code. */
+/** Parameters of a model agent: `agent_params` of a swarm file, or the options of `modelAgent` in code. */
+
 import { z } from "zod";
-import type { Finding } from "../../mail/swarm-file/problems.js";
-import { zodFindings } from "../../mail/swarm-file/zod-findings.js";
-import { AgentParamsError } from "../errors.js";
+import type { UnplacedProblem } from "../../mail/index.js";
+import { zodFindings } from "../../mail/index.js";
+import { badAgentParams } from "../errors.js";
 
 const Price = z.strictObject({
   input: z.number().nonnegative(),
   output: z.number().nonnegative(),
-  /** What was read from the provider's cache. Default: the price of input. */
+  /** Tokens read from the provider's cache. Default: the price of input. */
   cached_input: z.number().nonnegative().exactOptional(),
-  /** What was written to it. Default: the price of input. */
+  /** Tokens written to the provider's cache. Default: the price of input. */
   cache_write: z.number().nonnegative().exactOptional(),
 });
-/** Per million tokens, in whatever currency the operator counts. */
+/** Per million tokens, in the operator's currency. */
 export type Price = z.infer<typeof Price>;
 
 const REASONING_EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh"] as const;
 
 const ModelParams = z.strictObject({
-  /** `provider/model`. */
-  llm: z.string().min(1),
+  /** `provider/model`, or several: the next one is called when one is overloaded or refuses to answer. */
+  llm: z.union([z.string().min(1), z.array(z.string().min(1)).min(1).max(5)]),
   system: z.string().default(""),
   reasoning_effort: z.enum(REASONING_EFFORTS).nullable().default(null),
-  /** Tokens that the model may spend on thinking; switches thinking on. */
+  /** Maximum tokens for thinking. Enables thinking. */
   thinking_budget: z.int().positive().nullable().default(null),
-  /** Of one answer, thinking included. */
+  /** Maximum tokens of one answer, including thinking. */
   max_tokens: z.int().positive().nullable().default(null),
   temperature: z.number().min(0).max(2).nullable().default(null),
   top_p: z.number().gt(0).max(1).nullable().default(null),
-  /** In place of what the runtime asks for; a tool that the runtime forces stays forced. */
+  /** Overrides the runtime's tool choice, except where the runtime forces a tool. */
   default_tool_choice: z.enum(["required", "auto"]).nullable().default(null),
-  /** `true` needs a proxy, `false` never uses it; without it the proxy is used if there is one. */
+  /** `true` requires a proxy, `false` never uses one. By default a configured proxy is used. */
   use_proxy: z.boolean().nullable().default(null),
   stream_tokens: z.boolean().default(false),
-  /** Shows what the model writes on standard error, if that is a terminal. */
+  /** Prints the model's text on standard error, if that is a terminal. */
   print_llm_streams: z.boolean().default(false),
   base_url: z.url({ protocol: /^https?$/ }).exactOptional(),
-  /** Name of the environment variable that holds the key. Keys themselves do not belong into swarm files. */
+  /** Name of the environment variable that holds the key. Swarm files must not contain keys. */
   api_key_env: z.string().min(1).exactOptional(),
   /** Milliseconds for one call of the model. */
   time_limit_ms: z.number().positive().default(300_000),
   max_retries: z.int().min(0).max(20).default(4),
-  /** How many tokens fit into the model's context. */
+  /** Size of the model's context in tokens. */
   context_window: z.int().min(1_000).default(128_000),
-  /** The share of the context window at which older history is replaced by a summary; 0 never does. */
+  /** The share of the context window at which older history is replaced by a summary; 0 disables it. */
   compact_at: z.number().min(0).max(1).default(0.75),
   prompt_caching: z.boolean().default(true),
-  /** Explains to the model how mail works; switch it off if `system` does. */
+  /** Explains to the model how mail works. Disable it if `system` does. */
   mail_primer: z.boolean().default(true),
   prices: Price.exactOptional(),
-  /** Passed on to the AI SDK as it is, by provider. */
+  /** Passed to the AI SDK unchanged, by provider. */
   provider_options: z.record(z.string(), z.record(z.string(), z.json())).default({}),
-  /** Accepted because swarm files of the reference implementation have it; it never had a meaning there. */
+  /** Accepted because swarm files of the reference implementation contain it. It has no effect there either. */
   memory: z.boolean().exactOptional(),
 });
-export type ModelParams = z.infer<typeof ModelParams>;
+/** With the first model as `llm`, and the others, in order. */
+export type ModelParams = Omit<z.infer<typeof ModelParams>, "llm"> & {
+  readonly llm: string;
+  readonly fallbacks: readonly string[];
+};
 export type ModelParamsInput = z.input<typeof ModelParams>;
 
-/** `warn` is told about keys that mean nothing here, since the reference implementation passes over those. */
+/** `warn` receives unknown keys, which the reference implementation ignores. */
 export function readModelParams(
   params: Readonly<Record<string, unknown>>,
-  warn: (finding: Finding) => void = () => {},
+  warn: (finding: UnplacedProblem) => void = () => {},
 ): ModelParams {
   const parsed = ModelParams.safeParse(withOldNames(params));
-  if (parsed.success) return parsed.data;
+  if (parsed.success) return withFallbacks(parsed.data);
   const unknown = parsed.error.issues.filter((issue) => issue.code === "unrecognized_keys");
   const wrong = parsed.error.issues.filter((issue) => issue.code !== "unrecognized_keys");
-  if (wrong.length > 0) throw new AgentParamsError("a model agent", zodFindings(ModelParams, wrong));
+  if (wrong.length > 0) throw badAgentParams("a model agent", zodFindings(ModelParams, wrong));
   for (const finding of zodFindings(ModelParams, unknown)) warn(finding);
   const keys = new Set(unknown.filter(({ path }) => path.length === 0).flatMap(({ keys: extra }) => extra));
-  if (keys.size === 0) throw new AgentParamsError("a model agent", zodFindings(ModelParams, unknown));
+  if (keys.size === 0) throw badAgentParams("a model agent", zodFindings(ModelParams, unknown));
   return readModelParams(Object.fromEntries(Object.entries(params).filter(([key]) => !keys.has(key))), warn);
 }
 
-/** The direct OpenAI agents of the reference implementation say `model`; `tool_format` stands beside the parameters. */
+function withFallbacks(parsed: z.infer<typeof ModelParams>): ModelParams {
+  const [llm = "", ...fallbacks] = typeof parsed.llm === "string" ? [parsed.llm] : parsed.llm;
+  return { ...parsed, llm, fallbacks };
+}
+
+/** The direct OpenAI agents of the reference implementation write `model`; `tool_format` is a field of the agent. */
 function withOldNames(params: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { model, tool_format: _ignored, ...rest } = params;
   if (typeof model !== "string" || rest.llm !== undefined) {

@@ -1,61 +1,71 @@
-/** Asks again while that can help. */
-import { type BackoffPolicy, backoffDelay, type Random } from "../../net/index.js";
+/** Retries model calls after transient failures. */
+import {
+  hasCode,
+  MailroomError,
+  type Random,
+  type RetryPolicy,
+  retry,
+  urgentClock,
+} from "../../base/index.js";
 import { type Failure, failureOf } from "./failures.js";
 
 export interface RetryParts {
+  /** The model, for messages. */
+  readonly name: string;
   readonly maxRetries: number;
   readonly signal: AbortSignal;
   readonly now: () => number;
   readonly random: Random;
-  readonly policy: BackoffPolicy;
+  readonly policy: RetryPolicy;
+  /** Receives each failure, also those that are retried. */
+  readonly onFailure?: (failure: Failure) => void;
 }
 
-export const MODEL_BACKOFF: BackoffPolicy = { base: 500, factor: 2, cap: 30_000, jitter: 0.5 };
+export const MODEL_BACKOFF: RetryPolicy = { base: 500, factor: 2, cap: 30_000, jitter: 0.5 };
 
-/** Thrown when a call failed for good. */
-export class ModelCallError extends Error {
-  override readonly name = "ModelCallError";
-  readonly code = "model_call";
-  readonly failure: Failure;
-  readonly attempts: number;
-  constructor(failure: Failure, attempts: number) {
-    super(failure.message);
-    this.failure = failure;
-    this.attempts = attempts;
-  }
+/** Share of `Retry-After` that is added at random, so that callers do not return together. */
+const SPREAD = 0.25;
+
+/** The error of a call that is not retried. Users see its message. */
+function modelCallError(name: string, failure: Failure, attempts: number): MailroomError {
+  const { kind, problem } = failure;
+  const tried = attempts > 1 ? ` after ${attempts} attempts` : "";
+  // The provider's words are reported without the key where the call was made; here they might contain it.
+  const options = { details: { reason: kind } };
+  if (kind === "credentials") return new MailroomError("no_credentials", `${name}: ${problem}`, options);
+  return new MailroomError(
+    "model_failed",
+    kind === "too_long"
+      ? `${name}: the prompt does not fit into the model's context (${problem})`
+      : `${name} could not be called${tried}: ${problem}`,
+    options,
+  );
+}
+
+/** Whether a model call failed for this reason. */
+export function failedBecause(error: unknown, ...kinds: readonly Failure["kind"][]): boolean {
+  if (!hasCode(error, "model_failed", "no_credentials")) return false;
+  return kinds.some((kind) => error.details.reason === kind);
 }
 
 /**
- * @throws ModelCallError when it failed for good, or the signal's reason when that fired.
+ * @throws MailroomError `model_failed` or `no_credentials`, or the reason of the signal
  */
 export async function withRetries<T>(attempt: () => Promise<T>, parts: RetryParts): Promise<T> {
-  for (let failures = 1; ; failures++) {
-    try {
-      return await attempt();
-    } catch (error) {
-      parts.signal.throwIfAborted();
-      const failure = failureOf(error, parts.now());
-      if (failure.kind !== "transient" || failures > parts.maxRetries) {
-        throw new ModelCallError(failure, failures);
+  const { name, maxRetries, signal, now, random, policy, onFailure } = parts;
+  return retry(attempt, {
+    policy,
+    random,
+    signal,
+    clock: urgentClock,
+    classify: (error, failures) => {
+      const failure = failureOf(error, now());
+      onFailure?.(failure);
+      if (failure.kind !== "transient" || failures > maxRetries) {
+        throw modelCallError(name, failure, failures);
       }
-      const delay = failure.retryAfter ?? backoffDelay(parts.policy, failures, parts.random);
-      await pause(delay, parts.signal);
-    }
-  }
-}
-
-/** Waits, unless the signal fires first; then it throws the signal's reason. */
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const stop = (): void => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", stop);
-      resolve();
-    }, milliseconds);
-    signal.addEventListener("abort", stop, { once: true });
+      const { retryAfter } = failure;
+      return retryAfter === undefined ? "retry" : { after: retryAfter * (1 + SPREAD * random()) };
+    },
   });
 }

@@ -1,115 +1,231 @@
-/** One turn of a model agent: asks, asks again where that helps, and keeps the prompt within the model's context. */
-import type { AgentAnswer, HistoryItem, Turn } from "../../engine/agent.js";
-import type { BackoffPolicy, Random } from "../../net/index.js";
-import { AgentError } from "../errors.js";
-import { messageAtHand } from "../round.js";
-import { complaint, type Flaw, type ReadAnswer, readAnswer, toCalls } from "./answer.js";
+/**
+ * One turn of a model agent: calls the model, retries and corrects, keeps the prompt within the model's context, and
+ * calls the next model when one is overloaded or refuses to answer.
+ */
+
+import { hasCode, MailroomError, type Random, type Report, type RetryPolicy } from "../../base/index.js";
+import { type HistoryItem, type Turn, TurnHeldError, type TurnResult } from "../../engine/index.js";
+import { currentMessage } from "../open-work.js";
+import { type AnswerProblem, correction, type ReadAnswer, readAnswer, toCalls } from "./answer.js";
 import { callModel, type ModelAnswer } from "./call.js";
 import {
-  chooseCut,
+  chooseCompactionPoint,
   estimateTokens,
+  fitItems,
   plainSummary,
   shortenItems,
   sizeOfAll,
   summaryPrompt,
 } from "./compaction.js";
 import type { WireFormat } from "./connection.js";
-import type { CallOptions, LanguageModel, Prompt } from "./language-model.js";
-import { memoOf } from "./memo.js";
+import type { Failure } from "./failures.js";
+import type { Gate } from "./gate.js";
+import type { CallOptions, SdkModel } from "./language-model.js";
+import { type Correction, memoOf, reasonedOf } from "./memo.js";
 import type { ModelParams } from "./params.js";
-import { historyPrompt } from "./prompt.js";
+import { type HistoryPrompt, historyPrompt } from "./prompt.js";
+import type { PromptCache, PromptPrefix } from "./prompt-cache.js";
 import { buildRequest } from "./request.js";
-import { ModelCallError, withRetries } from "./retry.js";
-import type { Standing, Standings } from "./standing.js";
+import { failedBecause, withRetries } from "./retry.js";
+import type { ModelTraits } from "./traits.js";
 import { UsageCount } from "./usage.js";
 
-export interface Mind {
-  readonly model: LanguageModel;
+export interface ModelSetup {
+  /** `provider/model`. */
+  readonly name: string;
+  readonly model: SdkModel;
   readonly format: WireFormat;
+  readonly traits: ModelTraits;
   readonly optionsName: string;
   readonly params: ModelParams;
-  readonly standings: Standings;
+  readonly prompts: PromptCache;
   readonly print: ((text: string) => void) | undefined;
   readonly now: () => number;
   readonly random: Random;
-  readonly backoff: BackoffPolicy;
+  readonly backoff: RetryPolicy;
+  /** @param token the caller's token, when the model is called with it */
+  readonly gate: (token: string | undefined) => Gate;
+  /** Values that must not be logged. */
+  readonly secrets: readonly string[];
+  readonly report: Report | undefined;
 }
 
-/** How often a model is asked to mend an answer that cannot be read, before the engine tells it. */
-const MENDS = 2;
+/** A model that can be called in this turn. */
+export interface Candidate {
+  /** Loads the provider when it is first called. */
+  load(): Promise<ModelSetup>;
+  /** @throws TurnHeldError without credentials: the task waits for them (decision H1) */
+  token(turn: Turn): string | undefined;
+}
 
-/** How often a prompt that the provider calls too long is made smaller. */
-const SQUEEZES = 3;
+/** Corrections before an unusable answer is passed to the engine. */
+const MAX_CORRECTIONS = 2;
 
-export class ModelTurn {
-  readonly #mind: Mind;
+/** Attempts to shorten a prompt that the provider rejects as too long. */
+const MAX_REDUCTIONS = 3;
+
+/** Retries of an overloaded model when another one can be called instead. */
+const RETRIES_BEFORE_FALLBACK = 1;
+
+/** With another model at hand, a provider that allows no call for this long is not waited for. Milliseconds. */
+const LONGEST_PAUSE_BEFORE_FALLBACK = 2_000;
+
+/** Takes the turn with the first model that answers. */
+export async function takeTurn(candidates: readonly Candidate[], turn: Turn): Promise<TurnResult> {
+  const usage = new UsageCount();
+  const stream = { begun: false };
+  let held: TurnHeldError | undefined;
+  let failed: unknown;
+  for (const [index, candidate] of candidates.entries()) {
+    const hasFallback = index + 1 < candidates.length;
+    try {
+      const token = candidate.token(turn);
+      const setup = await candidate.load();
+      return await new ModelTurn(setup, turn, { token, usage, hasFallback, stream }).run();
+    } catch (error) {
+      turn.signal.throwIfAborted();
+      if (error instanceof TurnHeldError) held ??= error;
+      else if (hasFallback && mayFallBack(error)) failed = error;
+      else throw error;
+    }
+  }
+  throw failed ?? held;
+}
+
+function mayFallBack(error: unknown): boolean {
+  return hasCode(error, "model_refused") || failedBecause(error, "transient", "quota", "credentials");
+}
+
+interface TurnParts {
+  readonly token: string | undefined;
+  readonly usage: UsageCount;
+  readonly hasFallback: boolean;
+  /** Whether clients have seen a part of an answer. */
+  readonly stream: { begun: boolean };
+}
+
+class ModelTurn {
+  readonly #setup: ModelSetup;
   readonly #turn: Turn;
-  readonly #token: string | undefined;
-  readonly #standing: Standing;
-  readonly #usage = new UsageCount();
+  readonly #parts: TurnParts;
+  readonly #gate: Gate;
+  readonly #prefix: PromptPrefix;
   #history: readonly HistoryItem[];
-  #compaction: AgentAnswer["compaction"];
+  #compaction: TurnResult["compaction"];
+  /** The provider rejected the reasoning of earlier answers. */
+  #withoutReasoning = false;
 
-  /** @param token the caller's, where the model is reached with it */
-  constructor(mind: Mind, turn: Turn, token: string | undefined) {
-    this.#mind = mind;
+  constructor(setup: ModelSetup, turn: Turn, parts: TurnParts) {
+    this.#setup = setup;
     this.#turn = turn;
-    this.#token = token;
-    this.#standing = mind.standings.of(turn);
-    this.#history = turn.history;
+    this.#parts = parts;
+    this.#gate = setup.gate(parts.token);
+    this.#prefix = setup.prompts.of(turn);
+    this.#history = fitItems(turn.history, charactersOf(setup.params.context_window));
   }
 
-  async run(): Promise<AgentAnswer> {
+  async run(): Promise<TurnResult> {
+    if (this.#parts.hasFallback && this.#gate.closedFor > LONGEST_PAUSE_BEFORE_FALLBACK) {
+      throw this.#failed("its provider allows no calls at the moment", "transient");
+    }
     await this.#compactIfLong();
-    let mending: Prompt = [];
-    for (let mends = 0; ; mends++) {
-      const answer = await this.#askWithinContext(mending);
+    const corrections: Correction[] = [];
+    for (;;) {
+      const { answer, prompt } = await this.#askWithinContext(corrections);
       const read = readAnswer(answer);
-      const flaw = this.#flawOf(answer, read);
-      if (flaw === undefined || (flaw !== "empty" && mends >= MENDS)) return this.#answer(answer, read);
-      if (mends >= MENDS) {
-        const why = answer.finishReason.raw ?? answer.finishReason.unified;
-        throw new AgentError("model_failed", `${this.#name} answered with nothing (it stopped for: ${why})`);
-      }
-      mending = [...mending, ...complaint(read, flaw)];
+      const problem = this.#problemWith(answer, read);
+      if (problem === undefined) return this.#result(answer, read, prompt, corrections);
+      if (corrections.length >= MAX_CORRECTIONS)
+        return this.#lastResort(answer, read, prompt, corrections, problem);
+      const reasoned = reasonedOf(answer.content, this.#setup.format, prompt.prefix);
+      corrections.push(correction(read, problem, reasoned));
     }
   }
 
-  /** @throws AgentError `model_refused` when there is no point in asking again */
-  #flawOf({ finishReason }: ModelAnswer, read: ReadAnswer): Flaw | undefined {
+  /** @throws MailroomError `model_refused` when another attempt cannot help */
+  #problemWith({ finishReason }: ModelAnswer, read: ReadAnswer): AnswerProblem | undefined {
+    const { toolChoice } = this.#turn;
+    const isRefusal = finishReason.unified === "content-filter";
+    const hasText = read.text.trim() !== "";
+    if (isRefusal && read.calls.length === 0 && (!hasText || this.#parts.hasFallback)) {
+      throw this.#refused();
+    }
     if (read.malformed) return "malformed";
+    if (typeof toolChoice === "object" && !read.calls.some(({ part }) => part.toolName === toolChoice.name)) {
+      return isRefusal ? undefined : { mustCall: toolChoice.name };
+    }
     if (read.calls.length > 0) return undefined;
-    if (read.text.trim() !== "") return this.#isForNobody() ? "unsent" : undefined;
-    if (finishReason.unified !== "content-filter") return "empty";
-    throw new AgentError("model_refused", `the provider of ${this.#name} refused to answer (content filter)`);
+    if (!hasText) return "empty";
+    if (finishReason.unified === "length") return "cut";
+    return this.#hasNoRecipient() && !isRefusal ? "unsent" : undefined;
+  }
+
+  #refused(): MailroomError {
+    const problem = "it refused to answer (content filter)";
+    this.#note({ kind: "final", problem, detail: problem });
+    return new MailroomError(
+      "model_refused",
+      `the provider of ${this.#setup.name} refused to answer (content filter)`,
+    );
+  }
+
+  /** The answer remains unusable after all corrections. @throws MailroomError `model_failed` */
+  #lastResort(
+    answer: ModelAnswer,
+    read: ReadAnswer,
+    prompt: HistoryPrompt,
+    corrections: readonly Correction[],
+    problem: AnswerProblem,
+  ): TurnResult {
+    switch (problem) {
+      case "empty": {
+        const why = answer.finishReason.raw ?? answer.finishReason.unified;
+        throw this.#failed(`returned an empty answer (finish reason: ${why})`);
+      }
+      case "cut":
+        throw this.#failed("writes answers that are longer than their limit of tokens (max_tokens)");
+      default:
+        return this.#result(answer, read, prompt, corrections);
+    }
+  }
+
+  #failed(message: string, reason?: Failure["kind"]): MailroomError {
+    return new MailroomError("model_failed", `${this.#setup.name} ${message}`, {
+      ...(reason !== undefined && { details: { reason } }),
+    });
   }
 
   /**
-   * Text without a call goes to the agent that asked. Where no agent asked (a user wrote, or an answer came in), it
-   * would reach nobody or the wrong one. In manual mode text is what is wanted.
+   * Text without a call goes to the agent that sent the request. Without such an agent (a user wrote, or an answer
+   * arrived) it has no recipient. In manual mode text is expected.
    */
-  #isForNobody(): boolean {
+  #hasNoRecipient(): boolean {
     if (this.#turn.toolChoice === "auto") return false;
-    const { msg_type: type, message } = messageAtHand(this.#turn);
+    const { msg_type: type, message } = currentMessage(this.#turn);
     const asked = type === "request" || type === "interrupt";
     return !(asked && message.sender.address_type === "agent");
   }
 
-  get #name(): string {
-    return this.#mind.params.llm;
-  }
-
-  #answer(answer: ModelAnswer, read: ReadAnswer): AgentAnswer {
-    const calls = toCalls(read);
-    const memo = memoOf(
-      answer.content,
-      read.calls.map(({ part }) => part),
-      this.#name,
-    );
-    const usage = this.#usage.total(this.#name, this.#mind.params.prices);
+  #result(
+    answer: ModelAnswer,
+    read: ReadAnswer,
+    prompt: HistoryPrompt,
+    corrections: readonly Correction[],
+  ): TurnResult {
+    const { name, format } = this.#setup;
+    const memo = memoOf({
+      content: answer.content,
+      calls: read.calls.map(({ part }) => part),
+      model: name,
+      format,
+      prefix: prompt.prefix,
+      corrections,
+      alone: this.#withoutReasoning,
+    });
+    const usage = this.#parts.usage.total;
+    const delivered = this.#deliver(read);
     return {
-      calls,
-      ...(read.text !== "" && { text: read.text }),
+      ...delivered,
       ...(read.reasoning !== "" && { reasoning: read.reasoning }),
       ...(memo !== undefined && { memo }),
       ...(usage !== undefined && { usage }),
@@ -117,118 +233,175 @@ export class ModelTurn {
     };
   }
 
-  /** A prompt that turns out to be too long is made smaller and sent again. */
-  async #askWithinContext(mending: Prompt): Promise<ModelAnswer> {
-    for (let squeezes = 0; ; squeezes++) {
+  /**
+   * A model that only writes text where a user waits, because it refuses or does not call a tool even after corrections,
+   * has given its answer.
+   */
+  #deliver(read: ReadAnswer): Pick<TurnResult, "calls" | "text"> {
+    const { toolChoice, tools } = this.#turn;
+    const { text } = read;
+    const completes = tools.some(({ name }) => name === "task_complete");
+    const isForUser = typeof toolChoice === "object" || this.#hasNoRecipient();
+    if (read.calls.length === 0 && text.trim() !== "" && isForUser && completes) {
+      return { calls: [{ id: "text_answer", name: "task_complete", args: { finish_message: text } }] };
+    }
+    return { calls: toCalls(read), ...(text !== "" && { text }) };
+  }
+
+  /** Shortens a prompt that the provider rejects as too long, or leaves out reasoning that it rejects, and retries. */
+  async #askWithinContext(
+    corrections: readonly Correction[],
+  ): Promise<{ readonly answer: ModelAnswer; readonly prompt: HistoryPrompt }> {
+    for (let reductions = 0; ; ) {
+      const prompt = this.#prompt(corrections);
       try {
-        return await this.#ask(this.#request(mending));
+        return { answer: await this.#ask(this.#request(prompt)), prompt };
       } catch (error) {
-        const tooLong = error instanceof ModelCallError && error.failure.kind === "too_long";
-        if (!tooLong || squeezes >= SQUEEZES) throw this.#explain(error);
-        await this.#squeeze(squeezes);
+        if (failedBecause(error, "stale_reasoning") && !this.#withoutReasoning) {
+          this.#withoutReasoning = true;
+          continue;
+        }
+        if (!failedBecause(error, "too_long") || reductions >= MAX_REDUCTIONS) throw error;
+        await this.#reduce(reductions++);
       }
     }
   }
 
-  #request(mending: Prompt): CallOptions {
-    const { params, format, optionsName } = this.#mind;
-    const { system, tools } = this.#standing;
+  #prompt(corrections: readonly Correction[]): HistoryPrompt {
+    const { name, traits } = this.#setup;
+    const parts = {
+      model: name,
+      traits,
+      prefix: this.#prefix.text,
+      withoutReasoning: this.#withoutReasoning,
+    };
+    return historyPrompt(this.#history, parts, corrections);
+  }
+
+  #request({ messages }: HistoryPrompt): CallOptions {
+    const { params, format, traits, optionsName } = this.#setup;
+    const { token } = this.#parts;
+    const { system, tools } = this.#prefix;
     return buildRequest({
       params,
       format,
+      traits,
       optionsName,
       system,
-      messages: [...historyPrompt(this.#history, this.#name), ...mending],
+      messages,
       tools,
       toolChoice: this.#turn.toolChoice,
-      ...(this.#token !== undefined && { token: this.#token }),
+      ...(token !== undefined && { token }),
     });
   }
 
   async #ask(options: CallOptions, quiet = false): Promise<ModelAnswer> {
-    const { model, params, print, now, random, backoff } = this.#mind;
+    const { name, model, params, print, now, random, backoff } = this.#setup;
+    const { usage, hasFallback } = this.#parts;
     const { signal } = this.#turn;
+    const isStreamed = params.stream_tokens && !quiet;
+    const { stream } = this.#parts;
     const onText = (delta: string): void => {
+      stream.begun = true;
       this.#turn.emitDelta(delta);
       print?.(delta);
     };
-    const answer = await withRetries(
-      () =>
-        callModel({
-          model,
-          options,
-          signal,
-          timeLimit: params.time_limit_ms,
-          ...(params.stream_tokens && !quiet && { onText }),
-        }),
-      { maxRetries: params.max_retries, signal, now, random, policy: backoff },
-    );
-    this.#usage.add(answer.usage);
+    const call = (): Promise<ModelAnswer> => {
+      // Clients have seen an answer that is asked for again.
+      if (isStreamed && stream.begun) this.#turn.resetDeltas();
+      if (isStreamed) stream.begun = false;
+      return callModel({
+        model,
+        options,
+        signal,
+        timeLimit: params.time_limit_ms,
+        ...(isStreamed && { onText }),
+      });
+    };
+    const answer = await withRetries(() => this.#gate.run(call, signal), {
+      name,
+      maxRetries: hasFallback ? Math.min(RETRIES_BEFORE_FALLBACK, params.max_retries) : params.max_retries,
+      signal,
+      now,
+      random,
+      policy: backoff,
+      onFailure: (failure) => this.#note(failure),
+    });
+    usage.add(answer.usage, name, params.prices);
+    this.#reportUsage();
     return answer;
+  }
+
+  /** Makes a failed call visible: in our words to users, in the provider's words to the operator. */
+  #note({ problem, detail }: Failure): void {
+    const { name, secrets, report } = this.#setup;
+    const { token, usage } = this.#parts;
+    usage.failed({ model: name, problem });
+    this.#reportUsage();
+    const { agent, task } = this.#turn;
+    const words = withoutSecrets(detail, token === undefined ? secrets : [...secrets, token]);
+    report?.({
+      code: "model_call_failed",
+      message: `agent '${agent}': a call of ${name} failed: ${problem}${words === problem ? "" : ` (${words})`}`,
+      task: task.key,
+    });
+  }
+
+  #reportUsage(): void {
+    const { total } = this.#parts.usage;
+    if (total !== undefined) this.#turn.reportUsage(total);
   }
 
   // --- context window -------------------------------------------------------------------------------------------
 
   async #compactIfLong(): Promise<void> {
-    const { context_window: window, compact_at: share } = this.#mind.params;
+    const { context_window: window, compact_at: share } = this.#setup.params;
     if (share === 0) return;
-    if (estimateTokens(this.#standing.size + sizeOfAll(this.#history)) <= window * share) return;
+    if (estimateTokens(this.#prefix.text.length + sizeOfAll(this.#history)) <= window * share) return;
     await this.#compact(charactersOf(window * share) / 2);
   }
 
-  /** Each time to a smaller part of what there is; at last, long texts are cut as well. */
-  async #squeeze(squeezes: number): Promise<void> {
+  /** Halves the history each time. The last attempt also cuts long texts. */
+  async #reduce(reductions: number): Promise<void> {
     const target = sizeOfAll(this.#history) / 2;
     const compacted = await this.#compact(target);
-    if (compacted && squeezes < SQUEEZES - 1) return;
+    if (compacted && reductions < MAX_REDUCTIONS - 1) return;
     const each = Math.max(500, target / Math.max(1, this.#history.length));
     this.#history = shortenItems(this.#history, Math.floor(each));
   }
 
   async #compact(keep: number): Promise<boolean> {
-    const cut = chooseCut(this.#history, keep);
+    const cut = chooseCompactionPoint(this.#history, keep);
     if (cut === undefined) return false;
-    const summary = await this.#summarise(cut.gone);
-    this.#history = [{ kind: "summary", number: cut.upTo, text: summary }, ...cut.kept];
-    this.#compaction = { upTo: cut.upTo, summary };
+    const { upTo, gone, requests, kept } = cut;
+    const summary = await this.#summarize(gone);
+    this.#history = [...requests, { kind: "summary", number: upTo, text: summary }, ...kept];
+    this.#compaction = { upTo, summary, keep: requests.map(({ message }) => message.id) };
     return true;
   }
 
-  async #summarise(gone: readonly HistoryItem[]): Promise<string> {
-    const { params } = this.#mind;
+  async #summarize(gone: readonly HistoryItem[]): Promise<string> {
+    const { params, format } = this.#setup;
+    const { token } = this.#parts;
     const options: CallOptions = {
       prompt: summaryPrompt(this.#turn.agent, gone, charactersOf(params.context_window * 0.6)),
-      maxOutputTokens: 2_000,
-      ...(this.#token !== undefined && { headers: { authorization: `Bearer ${this.#token}` } }),
-      providerOptions: this.#mind.format === "openai-responses" ? { openai: { store: false } } : {},
+      maxOutputTokens: 4_000,
+      ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
+      providerOptions: format === "openai-responses" ? { openai: { store: false } } : {},
     };
     try {
       const text = readAnswer(await this.#ask(options, true)).text.trim();
       return text === "" ? plainSummary(gone) : text;
     } catch (error) {
-      // Worse than a summary, but the task goes on.
-      if (error instanceof ModelCallError) return plainSummary(gone);
+      // Worse than a model's summary, but the task continues.
+      if (hasCode(error, "model_failed", "no_credentials")) return plainSummary(gone);
       throw error;
     }
   }
+}
 
-  #explain(error: unknown): unknown {
-    if (!(error instanceof ModelCallError)) return error;
-    const { failure, attempts } = error;
-    const tried = attempts > 1 ? ` after ${attempts} attempts` : "";
-    switch (failure.kind) {
-      case "credentials":
-        return new AgentError("no_credentials", `${this.#name}: ${failure.message}`);
-      case "too_long":
-        return new AgentError(
-          "model_failed",
-          `${this.#name}: the prompt does not fit into its context, though it was shortened: ${failure.message}`,
-        );
-      case "transient":
-      case "final":
-        return new AgentError("model_failed", `${this.#name} could not be asked${tried}: ${failure.message}`);
-    }
-  }
+function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((left, secret) => (secret === "" ? left : left.replaceAll(secret, "[key]")), text);
 }
 
 function charactersOf(tokens: number): number {

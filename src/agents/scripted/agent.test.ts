@@ -11,7 +11,7 @@ async function callsOf(rules: readonly ScriptedRuleInput[], turn: Turn): Promise
   return calls.map(({ name, args }) => [name, args]);
 }
 
-/** What the first rule that fits says. */
+/** Runs the first matching rule. */
 async function answerOf(rules: readonly ScriptedRuleInput[], turn: Turn): Promise<string> {
   const [first] = await callsOf(rules, turn);
   return JSON.stringify(first);
@@ -26,8 +26,8 @@ describe("the conditions of a rule", () => {
     ["another type", { type: ["response", "broadcast"] }, false],
     ["sender", { from: ["bob", "ann"] }, true],
     ["another sender", { from: "bob" }, false],
-    ["kind of sender", { from_type: "user" }, true],
-    ["another kind of sender", { from_type: "agent" }, false],
+    ["type of sender", { from_type: "user" }, true],
+    ["another type of sender", { from_type: "agent" }, false],
     ["part of the body, in any case", { body: "KYOTO" }, true],
     ["another body", { body: "Oslo" }, false],
     ["several parts", { body: ["kyoto", { contains: "weather" }] }, true],
@@ -35,11 +35,11 @@ describe("the conditions of a rule", () => {
     ["the whole subject", { subject: { equals: "Question" } }, true],
     ["not the whole subject", { subject: { equals: "Quest" } }, false],
     ["an expression", { body: { matches: "in \\w+" } }, true],
-    ["an expression that minds the case", { body: { matches: "KYOTO", flags: "u" } }, false],
+    ["a case-sensitive expression", { body: { matches: "KYOTO", flags: "u" } }, false],
     ["no result of an action", { result: false }, true],
     ["a result of an action", { result: true }, false],
-    ["nobody is being waited for", { waiting: false }, true],
-    ["somebody has answered", { answered: "bob" }, false],
+    ["no request is unanswered", { waiting: false }, true],
+    ["an agent has answered", { answered: "bob" }, false],
     ["the first such message", { times: 1 }, true],
     ["the second such message", { times: { min: 2 } }, false],
   ])("%s", async (_, when, fits) => {
@@ -49,7 +49,7 @@ describe("the conditions of a rule", () => {
     );
   });
 
-  it("can ask for the outcome of an action", async () => {
+  it("can test the outcome of an action", async () => {
     const rules: ScriptedRuleInput[] = [
       { when: { result: "sum", ok: true }, do: say("good: {{result}}") },
       { when: { result: "sum", ok: false }, do: say("bad: {{result}}") },
@@ -62,7 +62,7 @@ describe("the conditions of a rule", () => {
     expect(await answerOf(rules, new Story().gets(fromAnn).acts("other", "4").turn())).toContain("otherwise");
   });
 
-  it("count messages of the task, whatever happened in between", async () => {
+  it("count messages of the task, regardless of other events", async () => {
     const rules: ScriptedRuleInput[] = [
       { when: { from: "ann", times: { max: 2 } }, do: say("patient") },
       { when: { from: "ann" }, do: say("tired") },
@@ -74,7 +74,7 @@ describe("the conditions of a rule", () => {
 });
 
 describe("the templates of a step", () => {
-  it("draw on the message, captures, results, answers and what was caught before", async () => {
+  it("use the message, captures, results, answers and earlier captures", async () => {
     const story = new Story()
       .gets({ ...fromAnn, body: "My name is Ann and I am in Kyoto" })
       .calls({ name: "send_request", args: { target: "bob", subject: "", body: "" } })
@@ -125,7 +125,7 @@ describe("the templates of a step", () => {
     expect(await callsOf(rules, turn)).toEqual([["forecast", { days: 3, metric: true, list: ["ann", 1] }]]);
   });
 
-  it("fail clearly when there is no value", async () => {
+  it("fail with a clear error when there is no value", async () => {
     const agent = scriptedAgent([{ do: say("{{answers.bob}}") }]);
     await expect(async () => agent(new Story().gets(fromAnn).turn())).rejects.toMatchObject({
       code: "no_value",
@@ -135,7 +135,7 @@ describe("the templates of a step", () => {
 });
 
 describe("a scripted agent", () => {
-  it("carries out all steps of the first rule that fits", async () => {
+  it("executes all steps of the first matching rule", async () => {
     const letter = { target: "bob", subject: "S", body: "{{body}}" };
     const rules: ScriptedRuleInput[] = [
       {
@@ -164,7 +164,7 @@ describe("a scripted agent", () => {
     ]);
   });
 
-  it("gives the same turn the same answer, and another turn other ids", async () => {
+  it("returns the same answer for the same turn, and other ids for another turn", async () => {
     const agent = scriptedAgent([{ do: [{ await_message: true }, { await_message: true }] }]);
     const turn = new Story().gets(fromAnn).turn();
     const answer = await agent(turn);
@@ -174,7 +174,7 @@ describe("a scripted agent", () => {
     expect(new Set(ids).size).toBe(4);
   });
 
-  it("can be told to fail", async () => {
+  it("fails when a rule says so", async () => {
     const agent = scriptedAgent([{ do: [{ fail: "no {{body}}" }] }]);
     await expect(async () => agent(new Story().gets(fromAnn).turn())).rejects.toMatchObject({
       code: "scripted_failure",
@@ -182,7 +182,7 @@ describe("a scripted agent", () => {
     });
   });
 
-  it("says which mail it has no rule for", async () => {
+  it("reports mail that matches no rule", async () => {
     const agent = scriptedAgent([{ when: { type: "response" }, do: say("x") }]);
     await expect(async () => agent(new Story().gets(fromAnn).turn())).rejects.toMatchObject({
       code: "no_rule",

@@ -1,36 +1,34 @@
 /**
- * Scripted agents: rules in JSON instead of a model. What one does is a pure function of its turn (all it remembers
- * is its history), so a script answers the same way every time, also after a restart.
+ * Scripted agents: rules in JSON instead of a model. The answer is a pure function of the turn and its history, so a
+ * script answers the same way every time, even after a restart.
  */
+
 import { createHash } from "node:crypto";
-import type { AgentFunction, Turn } from "../../engine/agent.js";
-import { AgentError } from "../errors.js";
-import { type Mail, openMail } from "../mail.js";
-import { actionResults, currentRound } from "../round.js";
-import { readScript, type ScriptSurroundings } from "./check.js";
+import { MailroomError } from "../../base/index.js";
+import type { AgentFunction, Turn } from "../../engine/index.js";
+import { type Mail, openMailHandle } from "../mail.js";
+import { actionResults, openWorkOf } from "../open-work.js";
+import { readScript, type ScriptEnvironment } from "./check.js";
 import { type Captures, matchMessage, matchWhen, receivedMessages } from "./match.js";
 import type { ScriptedRule, ScriptedRuleInput, Step } from "./rules.js";
 import { type Lookup, parseTemplate, renderTemplate } from "./template.js";
 
 /**
- * The first rule that fits the message is carried out.
- * @throws AgentParamsError (code `bad_agent_params`) when the rules are not valid.
+ * Creates an agent that executes the first rule that matches the message.
+ * @throws MailroomError `bad_agent_params` when the rules are invalid.
  */
 export function scriptedAgent(
   rules: readonly ScriptedRuleInput[],
-  surroundings: ScriptSurroundings = {},
+  environment: ScriptEnvironment = {},
 ): AgentFunction {
-  return scriptedAgentFromParams({ rules }, surroundings);
+  return scriptedAgentFromParams({ rules }, environment);
 }
 
-/** The same from `agent_params`, as yet unchecked. */
-export function scriptedAgentFromParams(
-  params: unknown,
-  surroundings: ScriptSurroundings = {},
-): AgentFunction {
-  const rules = readScript(params, surroundings);
+/** Creates a scripted agent from unchecked `agent_params`. */
+export function scriptedAgentFromParams(params: unknown, environment: ScriptEnvironment = {}): AgentFunction {
+  const rules = readScript(params, environment);
   return (turn) => {
-    const { mail, calls } = openMail(turn, callIds(turn));
+    const { mail, calls } = openMailHandle(turn, callIds(turn));
     const recall = (name: string): string | undefined => remembered(mail, rules, name);
     for (const [index, rule] of rules.entries()) {
       const captures = matchWhen(rule.when, mail, recall);
@@ -39,7 +37,7 @@ export function scriptedAgentFromParams(
       for (const step of rule.do) carryOut(step, mail, render);
       return { calls: [...calls] };
     }
-    throw new AgentError(
+    throw new MailroomError(
       "no_rule",
       `scripted agent '${turn.agent}' has no rule for a ${mail.type} from ${mail.fromType} '${mail.from}' ` +
         `with subject '${mail.subject}'. Add one, or a last rule without 'when' for everything else.`,
@@ -48,8 +46,8 @@ export function scriptedAgentFromParams(
 }
 
 /**
- * Ids that follow from the turn. An agent takes a message of a task only once, so they are unique in the task; a
- * turn that is run again after a crash gets the same ones.
+ * Ids derived from the turn. An agent dequeues a message of a task only once, so they are unique in the task. A turn
+ * that is repeated after a crash gets the same ids.
  */
 function callIds(turn: Turn): () => string {
   const newest = turn.messages[turn.messages.length - 1] ?? turn.messages[0];
@@ -72,7 +70,7 @@ function renderer(agent: string, rule: number, lookup: Lookup): Renderer {
     if (typeof source === "string") {
       const rendered = renderTemplate(parseTemplate(source), lookup);
       if (rendered.ok) return rendered.value;
-      throw new AgentError("no_value", `rules[${rule}] of scripted agent '${agent}': ${rendered.message}`);
+      throw new MailroomError("no_value", `rules[${rule}] of scripted agent '${agent}': ${rendered.message}`);
     }
     if (Array.isArray(source)) return source.map(value);
     if (typeof source !== "object" || source === null) return source;
@@ -105,7 +103,7 @@ function carryOut(step: Step, mail: Mail, { text, value }: Renderer): void {
   if (step.await_message !== undefined) mail.await(reason(step.await_message));
   if (step.acknowledge_broadcast !== undefined) mail.acknowledge(reason(step.acknowledge_broadcast));
   if (step.ignore_broadcast !== undefined) mail.ignore(reason(step.ignore_broadcast));
-  if (fail !== undefined) throw new AgentError("scripted_failure", text(fail));
+  if (fail !== undefined) throw new MailroomError("scripted_failure", text(fail));
 }
 
 function lookupFor(mail: Mail, captures: Captures, recall: (name: string) => string | undefined): Lookup {
@@ -144,11 +142,11 @@ function lookupFor(mail: Mail, captures: Captures, recall: (name: string) => str
 }
 
 function resultInRound(mail: Mail, action: string): string | undefined {
-  const item = currentRound(mail).items.findLast((past) => past.kind === "result" && past.name === action);
+  const item = openWorkOf(mail).items.findLast((past) => past.kind === "result" && past.name === action);
   return item?.kind === "result" ? item.content : undefined;
 }
 
-/** What a named group caught the last time that a message fitted its rule. */
+/** The latest capture of a named group among the messages that matched its rule. */
 function remembered(mail: Mail, rules: readonly ScriptedRule[], name: string): string | undefined {
   for (const message of receivedMessages(mail).toReversed()) {
     for (const { when } of rules) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { formatPath } from "../../mail/swarm-file/problems.js";
-import { AgentParamsError } from "../errors.js";
+import { findingsOf } from "../errors.js";
 import { readScript } from "./check.js";
 
 const SURROUNDINGS = { commTargets: ["weather", "math"], actions: ["calculate"] };
@@ -9,8 +9,9 @@ function problemsOf(params: unknown): string[] {
   try {
     readScript(params, SURROUNDINGS);
   } catch (error) {
-    if (!(error instanceof AgentParamsError)) throw error;
-    return error.findings.map(({ at, message, hint }) => `${formatPath(at)}: ${message} — ${hint}`);
+    const findings = findingsOf(error);
+    if (findings === undefined) throw error;
+    return findings.map(({ at, message, hint }) => `${formatPath(at)}: ${message} — ${hint}`);
   }
   return [];
 }
@@ -21,12 +22,12 @@ const when = (conditions: object, text = "x") => ({
 });
 const step = (value: object) => ({ rules: [{ do: [value] }] });
 
-describe("a script is read strictly", () => {
+describe("a script is checked strictly", () => {
   it.each<[string, unknown, RegExp]>([
     ["no rules", {}, /^rules: is required/],
     ["an empty list", { rules: [] }, /^rules: /],
     [
-      "a key that is none",
+      "an unknown key",
       { rules: [{ wen: {}, do: [{ await_message: true }] }] },
       /^rules\[0\]\.wen: .*did you mean 'when'/,
     ],
@@ -48,63 +49,55 @@ describe("a script is read strictly", () => {
       /send_request\.subject: is required/,
     ],
     [
-      "a target out of reach",
+      "a target that is not a comm target",
       step({ send_request: { target: "wether", subject: "", body: "" } }),
       /target: .*did you mean 'weather'/,
     ],
     [
-      "an action it does not have",
+      "an action that the agent lacks",
       step({ act: { name: "calculat" } }),
       /act\.name: .*did you mean 'calculate'/,
     ],
-    ["a result it cannot have", when({ result: "forecast" }), /when\.result: 'forecast' is not among/],
+    ["a result of an unknown action", when({ result: "forecast" }), /when\.result: 'forecast' is not among/],
     [
       "a broken expression",
       when({ body: { matches: "(" } }),
       /^rules\[0\]\.when\.body: Invalid regular expression/,
     ],
     [
-      "a test that is none",
+      "an invalid test",
       when({ body: { match: "x" } }),
       /^rules\[0\]\.when\.body\.match: .*did you mean 'matches'/,
     ],
-    ["an open placeholder", when({}, "{{body"), /do\[0\]\.task_complete: .*no closing/],
-    ["an unknown placeholder", when({}, "{{boddy}}"), /there is no 'boddy'/],
-    ["a part that is missing", when({}, "{{match}}"), /names nothing/],
-    ["a part too many", when({}, "{{body.x}}"), /has no parts/],
-    [
-      "a group that is not there",
-      when({ body: { matches: "(?<city>a)" } }, "{{match.citty}}"),
-      /did you mean 'city'/,
-    ],
-    [
-      "a numbered group that is not there",
-      when({ body: { matches: "(a)" } }, "{{match.2}}"),
-      /can never have a value/,
-    ],
-    ["a memory of nothing", when({}, "{{remember.city}}"), /no expression of any rule/],
-    ["a condition on a memory of nothing", when({ remembers: "city" }), /when\.remembers: /],
-    ["an answer from nobody", when({}, "{{answers.bob}}"), /comm_targets/],
+    ["an unclosed placeholder", when({}, "{{body"), /do\[0\]\.task_complete: .*no closing/],
+    ["an unknown placeholder", when({}, "{{boddy}}"), /unknown name 'boddy'/],
+    ["a part that is missing", when({}, "{{match}}"), /is incomplete/],
+    ["an unexpected part", when({}, "{{body.x}}"), /has no parts/],
+    ["a missing group", when({ body: { matches: "(?<city>a)" } }, "{{match.citty}}"), /did you mean 'city'/],
+    ["a missing numbered group", when({ body: { matches: "(a)" } }, "{{match.2}}"), /can never have a value/],
+    ["an unknown earlier capture", when({}, "{{remember.city}}"), /no expression of any rule/],
+    ["a condition on an unknown capture", when({ remembers: "city" }), /when\.remembers: /],
+    ["an answer from an unknown agent", when({}, "{{answers.bob}}"), /comm_targets/],
     [
       "a type inside a text",
       act({ a: "x {{body:number}}" }),
-      /args\.a: a type .* whole of an action's argument/,
+      /args\.a: a type .* complete argument of an action/,
     ],
-    ["a type that is none", act({ a: "{{body:date}}" }), /there is no type 'date'/],
+    ["an unknown type", act({ a: "{{body:date}}" }), /unknown type 'date'/],
     [
-      "a rule behind one that takes everything",
+      "an unreachable rule",
       { rules: [{ do: [{ fail: "a" }] }, { do: [{ fail: "b" }] }] },
-      /^rules\[1\]: this rule is never reached/,
+      /^rules\[1\]: this rule is unreachable/,
     ],
   ])("%s", (_, params, problem) => {
     expect(problemsOf(params)).toEqual([expect.stringMatching(problem)]);
   });
 
-  it("lists all problems at once", () => {
+  it("all problems are reported together", () => {
     expect(problemsOf({ rules: [{ when: { form: "a" }, do: [{ replay: "x" }] }] })).toHaveLength(2);
   });
 
-  it("accepts what is right", () => {
+  it("a valid script is accepted", () => {
     expect(
       problemsOf(when({ body: { matches: "(?<city>a)(b)" } }, "{{match.city}}{{match.2}}{{answers.math|-}}")),
     ).toEqual([]);

@@ -1,11 +1,12 @@
 /**
- * Reads the rules of a scripted agent strictly. Everything that can be known beforehand is checked here, so that a
- * script that loads does not fail over a typing mistake in its third turn.
+ * Parses the rules of a scripted agent strictly. Everything that can be checked in advance is checked here, so that a
+ * typing mistake does not surface only in a later turn.
  */
-import type { Finding, PathSegment } from "../../mail/swarm-file/problems.js";
-import { didYouMean } from "../../mail/swarm-file/suggest.js";
-import { zodFindings } from "../../mail/swarm-file/zod-findings.js";
-import { AgentParamsError } from "../errors.js";
+
+import { didYouMean, messageOf } from "../../base/index.js";
+import type { PathSegment, UnplacedProblem } from "../../mail/index.js";
+import { zodFindings } from "../../mail/index.js";
+import { badAgentParams } from "../errors.js";
 import { expressionOf, listOf } from "./match.js";
 import {
   type ScriptedParams as Params,
@@ -16,32 +17,32 @@ import {
 } from "./rules.js";
 import { type Placeholder, parseTemplate } from "./template.js";
 
-/** What the agent can do, where it is known: names that a script mentions are held against it. */
-export interface ScriptSurroundings {
+/** The agent's comm targets and actions, where known. Names in a script are checked against them. */
+export interface ScriptEnvironment {
   readonly commTargets?: readonly string[];
   readonly actions?: readonly string[];
 }
 
-/** @throws AgentParamsError (code `bad_agent_params`) with everything that is wrong. */
-export function readScript(params: unknown, surroundings: ScriptSurroundings = {}): readonly ScriptedRule[] {
+/** @throws MailroomError `bad_agent_params` with all problems. */
+export function readScript(params: unknown, environment: ScriptEnvironment = {}): readonly ScriptedRule[] {
   const parsed = ScriptedParams.safeParse(params);
   if (!parsed.success) {
-    throw new AgentParamsError("a scripted agent", zodFindings(ScriptedParams, parsed.error.issues));
+    throw badAgentParams("a scripted agent", zodFindings(ScriptedParams, parsed.error.issues));
   }
-  const findings = checkScript(parsed.data, surroundings);
-  if (findings.length > 0) throw new AgentParamsError("a scripted agent", findings);
+  const findings = checkScript(parsed.data, environment);
+  if (findings.length > 0) throw badAgentParams("a scripted agent", findings);
   return parsed.data.rules;
 }
 
-function checkScript({ rules }: Params, surroundings: ScriptSurroundings): Finding[] {
-  const findings: Finding[] = [];
+function checkScript({ rules }: Params, environment: ScriptEnvironment): UnplacedProblem[] {
+  const findings: UnplacedProblem[] = [];
   const groups = rules.map((rule, index) => groupsOf(rule.when, ["rules", index, "when"], findings));
   const remembered = new Set(groups.flatMap((names) => [...names]));
   for (const [index, rule] of rules.entries()) {
     const at = ["rules", index];
-    const known = { groups: groups[index] ?? new Set<string>(), remembered, surroundings };
+    const known = { groups: groups[index] ?? new Set<string>(), remembered, environment };
     if (typeof rule.when.result === "string") {
-      checkName("action", rule.when.result, surroundings.actions, [...at, "when", "result"], findings);
+      checkName("action", rule.when.result, environment.actions, [...at, "when", "result"], findings);
     }
     for (const name of rule.when.remembers === undefined ? [] : listOf(rule.when.remembers)) {
       if (remembered.has(name)) continue;
@@ -57,7 +58,7 @@ function checkScript({ rules }: Params, surroundings: ScriptSurroundings): Findi
     if (unreachable >= 0) {
       findings.push({
         at,
-        message: `this rule is never reached: rules[${unreachable}] has no conditions and takes everything`,
+        message: `this rule is unreachable: rules[${unreachable}] has no conditions and matches everything`,
         hint: "put the rule without conditions last",
       });
     }
@@ -65,8 +66,8 @@ function checkScript({ rules }: Params, surroundings: ScriptSurroundings): Findi
   return findings;
 }
 
-/** Names and numbers of all groups of a rule's expressions; an expression that is none is a finding. */
-function groupsOf(when: When, at: readonly PathSegment[], findings: Finding[]): Set<string> {
+/** Returns the names and numbers of all groups in a rule's expressions. Reports invalid expressions. */
+function groupsOf(when: When, at: readonly PathSegment[], findings: UnplacedProblem[]): Set<string> {
   const groups = new Set<string>();
   for (const field of ["subject", "body", "question"] as const) {
     const tests = when[field];
@@ -75,14 +76,14 @@ function groupsOf(when: When, at: readonly PathSegment[], findings: Finding[]): 
       if (typeof test === "string" || test.matches === undefined) continue;
       groups.add("0");
       try {
-        // An alternative that is empty always matches, and so tells which groups there are.
+        // An empty alternative always matches, so the match lists the groups.
         const found = expressionOf(`${test.matches}|`, test.flags).exec("");
         for (const name of Object.keys(found?.groups ?? {})) groups.add(name);
         for (const number of (found ?? []).keys()) groups.add(String(number));
       } catch (error) {
         findings.push({
           at: [...at, field],
-          message: error instanceof Error ? error.message : String(error),
+          message: messageOf(error),
           hint: "in JSON a backslash is written twice: \\\\d",
         });
       }
@@ -94,18 +95,18 @@ function groupsOf(when: When, at: readonly PathSegment[], findings: Finding[]): 
 interface Known {
   readonly groups: ReadonlySet<string>;
   readonly remembered: ReadonlySet<string>;
-  readonly surroundings: ScriptSurroundings;
+  readonly environment: ScriptEnvironment;
 }
 
-function checkStep(step: Step, at: readonly PathSegment[], known: Known, findings: Finding[]): void {
+function checkStep(step: Step, at: readonly PathSegment[], known: Known, findings: UnplacedProblem[]): void {
   for (const verb of ["send_request", "send_response", "send_interrupt"] as const) {
     const target = step[verb]?.target;
     if (target !== undefined && !target.includes("{{")) {
-      checkName("agent", target, known.surroundings.commTargets, [...at, verb, "target"], findings);
+      checkName("agent", target, known.environment.commTargets, [...at, verb, "target"], findings);
     }
   }
   if (step.act !== undefined) {
-    checkName("action", step.act.name, known.surroundings.actions, [...at, "act", "name"], findings);
+    checkName("action", step.act.name, known.environment.actions, [...at, "act", "name"], findings);
   }
   checkTemplates(step, at, known, findings);
 }
@@ -115,7 +116,7 @@ function checkName(
   name: string,
   names: readonly string[] | undefined,
   at: readonly PathSegment[],
-  findings: Finding[],
+  findings: UnplacedProblem[],
 ): void {
   if (names === undefined || names.includes(name)) return;
   const list = kind === "agent" ? "comm_targets" : "actions";
@@ -123,8 +124,13 @@ function checkName(
   findings.push({ at, message: `'${name}' is not among the agent's ${list}`, hint });
 }
 
-/** Every text anywhere in a step may be a template. */
-function checkTemplates(value: unknown, at: readonly PathSegment[], known: Known, findings: Finding[]): void {
+/** Every string in a step may be a template. */
+function checkTemplates(
+  value: unknown,
+  at: readonly PathSegment[],
+  known: Known,
+  findings: UnplacedProblem[],
+): void {
   if (typeof value === "string") {
     try {
       const template = parseTemplate(value);
@@ -134,12 +140,12 @@ function checkTemplates(value: unknown, at: readonly PathSegment[], known: Known
         if (part.type !== undefined && (template.length > 1 || !at.includes("args"))) {
           findings.push({
             at,
-            message: `a type (':${part.type}') needs the placeholder to be the whole of an action's argument`,
+            message: `a type (':${part.type}') requires the placeholder to be a complete argument of an action`,
           });
         }
       }
     } catch (error) {
-      findings.push({ at, message: error instanceof Error ? error.message : String(error) });
+      findings.push({ at, message: messageOf(error) });
     }
     return;
   }
@@ -154,11 +160,11 @@ function checkPlaceholder(
   { path }: Placeholder,
   at: readonly PathSegment[],
   known: Known,
-  findings: Finding[],
+  findings: UnplacedProblem[],
 ): void {
   const [root, name] = path;
   if (name === undefined) return;
-  const { commTargets, actions } = known.surroundings;
+  const { commTargets, actions } = known.environment;
   const names: Iterable<string> | undefined =
     root === "match"
       ? known.groups
@@ -182,7 +188,7 @@ function checkPlaceholder(
   );
   findings.push({
     at,
-    message: `'{{${path.join(".")}}}' can never have a value: ${what ?? "it is unknown"}`,
+    message: `'{{${path.join(".")}}}' can never have a value: ${what ?? "unknown name"}`,
     ...hintOf(hint),
   });
 }

@@ -1,4 +1,4 @@
-/** The examples in the documentation are rules that load and do what the text says. */
+/** Checks that the documentation's examples load and do what the text says. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Story } from "../../../test/swarms/turn.js";
@@ -11,7 +11,7 @@ const blocks = [
 ].map(([, json = ""]): unknown => JSON.parse(json));
 
 describe("docs/scripted-agents.md", () => {
-  it("shows an agent that asks its clerk", async () => {
+  it("the documented agent asks its clerk", async () => {
     const { agent_params, comm_targets } = Object(blocks[0]);
     const desk = scriptedAgentFromParams(agent_params, { commTargets: comm_targets, actions: [] });
     const story = new Story().gets({ from: "ann", fromType: "user", body: "Are you open on Saturday?" });
@@ -23,7 +23,7 @@ describe("docs/scripted-agents.md", () => {
     expect(done?.args).toEqual({ finish_message: "On Saturday we are open: 10 to 16." });
   });
 
-  it("shows a supervisor that waits for both helpers", async () => {
+  it("the documented supervisor waits for both helpers", async () => {
     const boss = scriptedAgentFromParams(
       { rules: blocks[1] },
       { commTargets: ["weather", "math"], actions: [] },

@@ -1,17 +1,17 @@
-/** Whether a rule is about a turn, and what its regular expressions caught. */
-import type { Turn } from "../../engine/agent.js";
-import type { MAILMessage } from "../../mail/message.js";
+/** Matches a rule against a turn and collects the captures of its regular expressions. */
+import type { Turn } from "../../engine/index.js";
+import type { MAILMessage } from "../../mail/index.js";
 import type { Mail } from "../mail.js";
-import { actionResults, answersOf, currentRound, senderOf } from "../round.js";
+import { actionResults, answersOf, openWorkOf, senderOf } from "../open-work.js";
 import type { TextTest, When } from "./rules.js";
 
 /** Numbered groups under `1`, `2`, … (of the first expression that has some), named groups under their names. */
 export type Captures = ReadonlyMap<string, string>;
 
-/** Longer texts are looked at only so far: what others write must not keep a regular expression busy. */
+/** Only this much of a text is searched, so that foreign text cannot keep a regular expression busy. */
 const MAX_TESTED_LENGTH = 10_000;
 
-/** @param recall what a named group caught in an earlier message of the task. */
+/** @param recall returns an earlier capture of a named group in the task. */
 export function matchWhen(
   when: When,
   mail: Mail,
@@ -28,7 +28,7 @@ export function matchWhen(
   return fits ? captures : undefined;
 }
 
-/** The part of the conditions that a message alone decides; it can be asked of earlier messages, too. */
+/** Tests the conditions that depend on the message alone, so that it also works for earlier messages. */
 export function matchMessage(
   when: When,
   message: MAILMessage,
@@ -62,11 +62,11 @@ function matchResult(when: When, mail: Mail): boolean {
 function matchRound(when: When, mail: Mail): boolean {
   if (when.waiting !== undefined && when.waiting !== mail.waitingFor.length > 0) return false;
   if (when.answered === undefined) return true;
-  const answered = new Set(answersOf(mail, currentRound(mail)).map(({ from }) => from));
+  const answered = new Set(answersOf(mail, openWorkOf(mail)).map(({ from }) => from));
   return listOf(when.answered).every((agent) => answered.has(agent));
 }
 
-/** How many messages of the task, the one at hand included, the rule has been about. */
+/** Number of messages of the task that the rule matched, including the current one. */
 function matchTimes(when: When, mail: Mail): boolean {
   if (when.times === undefined) return true;
   const { min = 1, max = Number.POSITIVE_INFINITY } =
@@ -77,7 +77,7 @@ function matchTimes(when: When, mail: Mail): boolean {
   return count >= min && count <= max;
 }
 
-/** Everything the agent got in this task, as far as it remembers, in order. */
+/** All messages in the agent's history of this task, in order. */
 export function receivedMessages(turn: Turn): readonly MAILMessage[] {
   return turn.history.flatMap((item) => (item.kind === "message" ? [item.message] : []));
 }

@@ -1,6 +1,6 @@
-/** The rules of a scripted agent, as they are written in `agent_params` of a swarm file. */
+/** The rules of a scripted agent, as written in `agent_params` of a swarm file. */
 import { z } from "zod";
-import { MessageType } from "../../mail/message.js";
+import { MessageType } from "../../mail/index.js";
 
 const oneOrMore = <T extends z.ZodType>(item: T) => z.union([item, z.array(item).min(1).readonly()]);
 
@@ -13,7 +13,7 @@ const TextTest = z
       matches: z.string().min(1).exactOptional(),
       flags: z
         .string()
-        .regex(/^[imsu]*$/, "may hold i, m, s and u")
+        .regex(/^[imsu]*$/, "may contain i, m, s and u")
         .exactOptional(),
     }),
   ])
@@ -65,7 +65,7 @@ const StepVerbs = z.strictObject({
 
 const Step = StepVerbs.refine((step) => Object.keys(step).length === 1, {
   error: `a step has exactly one verb: ${Object.keys(StepVerbs.shape).join(", ")}`,
-  // A verb that was mistyped is reported as such, and not also as a step without one.
+  // A mistyped verb is reported once, not also as a step without a verb.
   when: ({ issues }) => issues.length === 0,
 });
 export type Step = z.infer<typeof Step>;
@@ -76,7 +76,7 @@ export const ScriptedRule = z.strictObject({
   do: z.array(Step).min(1),
 });
 export type ScriptedRule = z.infer<typeof ScriptedRule>;
-/** What one writes: `when` may be left out for a rule that always fits. */
+/** The input form: a rule without `when` always matches. */
 export type ScriptedRuleInput = z.input<typeof ScriptedRule>;
 
 export const ScriptedParams = z.strictObject({ rules: z.array(ScriptedRule).min(1) });

@@ -1,8 +1,9 @@
 /**
  * Templates of scripted agents: `{{body}}`, `{{match.city}}`, `{{answers.weather|no answer}}`, `{{match.n:number}}`.
- * A text after `|` is used when there is no value. A type after `:` is allowed where the template is the whole of an
- * action's argument, and makes a number, a boolean or parsed JSON of it.
+ * The text after `|` is the default. A type after `:` converts the value to a number, a boolean or parsed JSON; it
+ * requires the template to be a complete argument of an action.
  */
+import { MailroomError } from "../../base/index.js";
 
 const TEMPLATE_TYPES = ["number", "boolean", "json"] as const;
 type TemplateType = (typeof TEMPLATE_TYPES)[number];
@@ -16,7 +17,7 @@ export interface Placeholder {
 
 export type Template = readonly (string | Placeholder)[];
 
-/** Roots of placeholders, and whether they stand alone or name something. */
+/** Roots of placeholders, and whether a part must follow. */
 const PLACEHOLDER_ROOTS: Readonly<Record<string, "plain" | "named">> = {
   body: "plain",
   subject: "plain",
@@ -33,14 +34,13 @@ const PLACEHOLDER_ROOTS: Readonly<Record<string, "plain" | "named">> = {
   remember: "named",
 };
 
-class TemplateSyntaxError extends Error {
-  override readonly name = "TemplateSyntaxError";
-  readonly code = "bad_template";
+function badTemplate(message: string): MailroomError {
+  return new MailroomError("bad_template", message);
 }
 
 const PLACEHOLDER = /^\s*([A-Za-z_]\w*)(?:\.([^\s|:{}]+))?\s*(?::\s*(\w+)\s*)?(?:\|(.*))?$/s;
 
-/** @throws TemplateSyntaxError that says what is wrong with which placeholder. */
+/** @throws MailroomError `bad_template` */
 export function parseTemplate(text: string): Template {
   const parts: (string | Placeholder)[] = [];
   let rest = text;
@@ -48,7 +48,7 @@ export function parseTemplate(text: string): Template {
     const start = rest.indexOf("{{");
     if (start < 0) break;
     const end = rest.indexOf("}}", start);
-    if (end < 0) throw new TemplateSyntaxError(`'${rest.slice(start)}' has no closing '}}'`);
+    if (end < 0) throw badTemplate(`'${rest.slice(start)}' has no closing '}}'`);
     if (start > 0) parts.push(rest.slice(0, start));
     parts.push(parsePlaceholder(rest.slice(start + 2, end)));
     rest = rest.slice(end + 2);
@@ -61,26 +61,22 @@ function parsePlaceholder(source: string): Placeholder {
   const shown = `'{{${source}}}'`;
   const [, root = "", name, type, fallback] = PLACEHOLDER.exec(source) ?? [];
   if (root === "") {
-    throw new TemplateSyntaxError(
-      `${shown} is not a placeholder: write {{name}}, {{name.part}} or {{name|default}}`,
-    );
+    throw badTemplate(`${shown} is not a placeholder; write {{name}}, {{name.part}} or {{name|default}}`);
   }
   const kind = Object.hasOwn(PLACEHOLDER_ROOTS, root) ? PLACEHOLDER_ROOTS[root] : undefined;
   if (kind === undefined) {
-    throw new TemplateSyntaxError(
-      `${shown}: there is no '${root}'; known are ${Object.keys(PLACEHOLDER_ROOTS).join(", ")}`,
+    throw badTemplate(
+      `${shown}: unknown name '${root}'; known names: ${Object.keys(PLACEHOLDER_ROOTS).join(", ")}`,
     );
   }
   if (kind === "named" && name === undefined) {
-    throw new TemplateSyntaxError(`${shown} names nothing: write {{${root}.…}}`);
+    throw badTemplate(`${shown} is incomplete: write {{${root}.…}}`);
   }
   if (kind === "plain" && name !== undefined) {
-    throw new TemplateSyntaxError(`${shown}: '${root}' has no parts: write {{${root}}}`);
+    throw badTemplate(`${shown}: '${root}' has no parts: write {{${root}}}`);
   }
   if (type !== undefined && !isTemplateType(type)) {
-    throw new TemplateSyntaxError(
-      `${shown}: there is no type '${type}'; known are ${TEMPLATE_TYPES.join(", ")}`,
-    );
+    throw badTemplate(`${shown}: unknown type '${type}'; known types: ${TEMPLATE_TYPES.join(", ")}`);
   }
   return {
     path: name === undefined ? [root] : [root, name],
@@ -93,14 +89,14 @@ function isTemplateType(type: string): type is TemplateType {
   return TEMPLATE_TYPES.some((known) => known === type);
 }
 
-/** Looks a placeholder's path up; `undefined` when there is no value. */
+/** Looks up a placeholder's path. Returns `undefined` when there is no value. */
 export type Lookup = (path: readonly string[]) => string | undefined;
 
 export type Rendered =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string };
 
-/** A text, or for a single typed placeholder the value of that type. */
+/** Returns a text, or the typed value of a single typed placeholder. */
 export function renderTemplate(template: Template, lookup: Lookup): Rendered {
   const [only] = template;
   if (template.length === 1 && typeof only === "object" && only.type !== undefined) {
@@ -126,13 +122,13 @@ function resolve(placeholder: Placeholder, lookup: Lookup): string | undefined {
 
 function noValue({ path }: Placeholder): Rendered {
   const name = path.join(".");
-  return { ok: false, message: `{{${name}}} has no value here; give it a default: {{${name}|…}}` };
+  return { ok: false, message: `{{${name}}} has no value; add a default: {{${name}|…}}` };
 }
 
 function convert({ path }: Placeholder, type: TemplateType, text: string): Rendered {
   const wrong: Rendered = {
     ok: false,
-    message: `{{${path.join(".")}:${type}}} is ${JSON.stringify(text)}, which is no ${type}`,
+    message: `{{${path.join(".")}:${type}}} is ${JSON.stringify(text)}, which is not a ${type}`,
   };
   switch (type) {
     case "number": {

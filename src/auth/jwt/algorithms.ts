@@ -1,6 +1,6 @@
 /**
- * A shared secret never meets a public-key algorithm or the other way round: a public key taken for an HMAC secret
- * would let everybody sign.
+ * A shared secret is never used with a public-key algorithm, nor a public key with HMAC: with a public key as HMAC
+ * secret, anyone could sign.
  */
 export const SECRET_ALGORITHMS = ["HS256", "HS384", "HS512"] as const;
 export const PUBLIC_ALGORITHMS = [

@@ -52,7 +52,10 @@ const pem = async (issuer: Issuer): Promise<JwtKey> => ({
 });
 const verifier = (key: JwtKey, options: Partial<JwtOptions> = {}) =>
   jwtAuthenticator({ key, clock, ...options });
-const ann = { ok: true, principal: { role: "user", id: "ann", provider: "jwt" } };
+const ann = {
+  ok: true,
+  principal: { role: "user", id: "ann", provider: "jwt", expiresAt: expect.any(Number) },
+};
 
 describe("a JWT", () => {
   it("is verified with a key in PEM, a JWK, a set of them, or a shared secret", async () => {
@@ -71,7 +74,7 @@ describe("a JWT", () => {
     expect(await verifier({ kind: "secret", secret: SECRET }).authenticate(await sign(SECRET))).toEqual(ann);
   });
 
-  it("that is forged, altered, unsigned or no JWT at all is unknown", async () => {
+  it("that is forged, altered, unsigned or not a JWT is unknown", async () => {
     const good = await sign(es);
     const [header, , signature] = good.split(".");
     const b64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -83,7 +86,7 @@ describe("a JWT", () => {
       await sign(rs),
       "nope",
       "a.b.c",
-      // The public key, known to everybody, taken for a shared secret.
+      // The public key used as a shared secret.
       await sign(await exportSPKI(es.publicKey)),
     ]) {
       expect(await check.authenticate(token)).toEqual({
@@ -95,7 +98,7 @@ describe("a JWT", () => {
     expect(await check.authenticate(undefined)).toMatchObject({ reason: "missing" });
   });
 
-  it("must come from the issuer, for us, with a time at which it ends", async () => {
+  it("must have the issuer, the audience and an expiry", async () => {
     const check = verifier(await pem(es), { issuer: "https://id.example", audience: ["mailroom", "other"] });
     const right = { iss: "https://id.example", aud: "mailroom" };
     expect(await check.authenticate(await sign(es, right))).toEqual(ann);
@@ -114,7 +117,7 @@ describe("a JWT", () => {
     expect(await check.authenticate(endless)).toMatchObject({ reason: "unknown" });
   });
 
-  it("expires, also while it is remembered, with some tolerance for clocks", async () => {
+  it("expires, also while it is cached, with a tolerance for clock differences", async () => {
     const check = verifier(await pem(es), { clockTolerance: 5_000 });
     const token = await sign(es, { exp: seconds(60) });
     expect(await check.authenticate(token)).toEqual(ann);
@@ -128,7 +131,7 @@ describe("a JWT", () => {
     });
   });
 
-  it("says who its bearer is by the claims that the settings name", async () => {
+  it("identifies its bearer by the configured claims", async () => {
     const check = verifier(await pem(es), {
       claims: { roleClaim: "realm.roles", idClaim: "email", roles: { ops: "admin" } },
     });
@@ -145,7 +148,7 @@ describe("a JWT", () => {
     });
   });
 
-  it("cannot name a peer of the mesh", async () => {
+  it("cannot name a mesh peer", async () => {
     const check = verifier(await pem(es));
     expect(await check.authenticate(await sign(es, { sub: "mesh/lab/bob" }))).toMatchObject({
       reason: "unknown",
@@ -159,7 +162,7 @@ describe("a JWT", () => {
 });
 
 describe("settings that cannot work", () => {
-  it("are refused before anybody calls, without showing the key", async () => {
+  it("are rejected at startup, without showing the key", async () => {
     const cases: [JwtKey, Partial<JwtOptions>][] = [
       [{ kind: "secret", secret: "short-secret" }, {}],
       [{ kind: "public", text: "not a key short-secret" }, {}],
@@ -216,7 +219,7 @@ describe("an issuer that publishes its keys", () => {
   const remote = (options: Partial<JwtOptions> = {}) =>
     verifier({ kind: "jwks", url }, { report: (trouble) => troubles.push(trouble), ...options });
 
-  it("is asked once for any number of tokens", async () => {
+  it("is fetched once for any number of tokens", async () => {
     const check = remote();
     const tokens = [await sign(es), await sign(rs, { sub: "bob" }), await sign(es, { sub: "eve" })];
     const results = await Promise.all([...tokens, ...tokens].map((token) => check.authenticate(token)));
@@ -227,7 +230,7 @@ describe("an issuer that publishes its keys", () => {
     expect(fetched).toBe(1);
   });
 
-  it("does not vouch for a token signed with a key that it has not published", async () => {
+  it("a token signed with an unpublished key is unknown", async () => {
     const check = remote();
     expect(await check.authenticate(await sign(stranger))).toMatchObject({ reason: "unknown" });
     expect(await check.authenticate(await sign({ ...stranger, kid: "new" }))).toMatchObject({
@@ -236,7 +239,7 @@ describe("an issuer that publishes its keys", () => {
     expect(troubles).toEqual([]);
   });
 
-  it("that fails makes nobody a stranger, and is asked again", async () => {
+  it("that fails makes tokens unavailable, not unknown, and is fetched again", async () => {
     const check = remote({ timeout: 200 });
     const token = await sign(es);
     for (const handler of [

@@ -1,7 +1,6 @@
 import { errors, type JWTVerifyOptions, jwtVerify } from "jose";
-import type { Clock } from "../../engine/ports.js";
+import { type Clock, hasCode, MailroomError } from "../../base/index.js";
 import { ExpiringCache, fingerprint } from "../cache.js";
-import { AuthError } from "../errors.js";
 import type { ReportTrouble } from "../report.js";
 import {
   type Authenticator,
@@ -13,24 +12,24 @@ import {
 } from "../result.js";
 import type { JwtAlgorithm } from "./algorithms.js";
 import { type ClaimMapping, readClaims } from "./claims.js";
-import { type JwtKey, KeysUnavailableError, verifyingKey } from "./key.js";
+import { type JwtKey, verifyingKey } from "./key.js";
 
 export interface JwtOptions {
   readonly key: JwtKey;
   readonly clock: Pick<Clock, "now">;
-  /** Absent: any issuer that has the key. */
+  /** Absent: any issuer that holds the key. */
   readonly issuer?: string | undefined;
   /** One of these must be in the token's `aud`. Absent or empty: not checked. */
   readonly audience?: readonly string[] | undefined;
-  /** Absent or empty: all that the kind of key allows. */
+  /** Absent or empty: all algorithms that fit the key. */
   readonly algorithms?: readonly JwtAlgorithm[] | undefined;
   /** Default: role in `role`, id in `sub`. */
   readonly claims?: Partial<ClaimMapping> | undefined;
   /** Milliseconds by which clocks may differ. Default 5 s. */
   readonly clockTolerance?: number | undefined;
-  /** Verified tokens that are remembered, each until it expires or `cacheTime` is over. Default 10,000. */
+  /** Number of cached verified tokens, each until it expires or `cacheTime` has passed. Default 10,000. */
   readonly cacheSize?: number | undefined;
-  /** Milliseconds that a verified token is remembered at most; published keys are kept for ten minutes. Default 5 min. */
+  /** Maximum milliseconds that a verified token is cached; published keys are cached for ten minutes. Default 5 min. */
   readonly cacheTime?: number | undefined;
   /** Milliseconds to fetch the issuer's keys. Default 5 s. */
   readonly timeout?: number | undefined;
@@ -38,8 +37,8 @@ export interface JwtOptions {
 }
 
 /**
- * Bearer tokens that an identity provider signed. A token must say when it expires (`exp`).
- * @throws AuthError `bad_auth_settings` when key and algorithms cannot work together.
+ * Authenticates bearer tokens signed by an identity provider. A token must have an expiry (`exp`).
+ * @throws MailroomError `bad_auth_settings` when key and algorithms cannot work together.
  */
 export function jwtAuthenticator(options: JwtOptions): Authenticator {
   const { clock, clockTolerance = 5_000, cacheTime = 300_000, timeout = 5_000, report = () => {} } = options;
@@ -57,11 +56,12 @@ export function jwtAuthenticator(options: JwtOptions): Authenticator {
   async function verify(token: string): Promise<{ readonly result: AuthResult; readonly until: number }> {
     const { payload } = await jwtVerify(token, key, { ...fixed, currentDate: new Date(clock.now()) });
     const { role, id } = readClaims(payload, mapping);
-    const result = id === undefined ? failure("unknown") : principalFrom("jwt", { role, id });
-    const expires = (payload.exp ?? 0) * 1000 + clockTolerance;
+    const expiresAt = (payload.exp ?? 0) * 1000;
+    const found = id === undefined ? failure("unknown") : principalFrom("jwt", { role, id });
+    const result: AuthResult = found.ok ? { ok: true, principal: { ...found.principal, expiresAt } } : found;
     return {
       result: role === undefined ? INVALID_ROLE : result,
-      until: Math.min(expires, clock.now() + cacheTime),
+      until: Math.min(expiresAt + clockTolerance, clock.now() + cacheTime),
     };
   }
 
@@ -78,11 +78,11 @@ export function jwtAuthenticator(options: JwtOptions): Authenticator {
         return result;
       } catch (error) {
         if (error instanceof errors.JWTExpired) return failure("expired");
-        if (error instanceof KeysUnavailableError) {
+        if (hasCode(error, "keys_unavailable")) {
           report({ provider: "jwt", problem: error.message });
           return failure("unavailable");
         }
-        // Whatever else the verifier objects to is a flaw of the token.
+        // Every other verification error is the token's fault.
         return failure("unknown");
       }
     },
@@ -92,9 +92,9 @@ export function jwtAuthenticator(options: JwtOptions): Authenticator {
 function allowed(asked: readonly JwtAlgorithm[], possible: readonly JwtAlgorithm[]): JwtAlgorithm[] {
   const senseless = asked.filter((algorithm) => !possible.includes(algorithm));
   if (senseless.length > 0) {
-    throw new AuthError(
+    throw new MailroomError(
       "bad_auth_settings",
-      `JWT: ${senseless.join(", ")} cannot be used with this kind of key; possible are ${possible.join(", ")}`,
+      `JWT: ${senseless.join(", ")} cannot be used with this kind of key; use ${possible.join(", ")}`,
     );
   }
   return asked.length === 0 ? [...possible] : [...asked];

@@ -18,7 +18,7 @@ describe("readClaims", () => {
     expect(readClaims(claims, { ...plain, roleClaim: "https://example.com/role" }).role).toBe("admin");
   });
 
-  it("understands the issuer's words, and takes the strongest of several roles", () => {
+  it("maps the issuer's role names, and uses the strongest of several roles", () => {
     const mapping = { ...plain, roleClaim: "groups", roles: { ops: "admin", staff: "user" } as const };
     expect(readClaims({ groups: ["staff", "ops", "chess club"] }, mapping).role).toBe("admin");
     expect(readClaims({ groups: "staff" }, mapping).role).toBe("user");
@@ -26,7 +26,7 @@ describe("readClaims", () => {
     expect(readClaims({ groups: ["member", "user"] }, mapping).role).toBe("user");
   });
 
-  it("finds nothing in what every object has", () => {
+  it("ignores properties that every object inherits", () => {
     for (const path of [
       "constructor",
       "__proto__",

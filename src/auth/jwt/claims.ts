@@ -1,15 +1,16 @@
-/** Where a JWT says who its bearer is, which differs from issuer to issuer. */
-import { ROLES, type Role, roleOf } from "../principal.js";
+/** Which claims of a JWT identify its bearer; issuers differ. */
+import { roleOf } from "../principal.js";
+import { ROLES, type Role } from "../roles.js";
 
 export interface ClaimMapping {
   /** The claim with the role, or with a list of roles: a name, or a path with dots. */
   readonly roleClaim: string;
   readonly idClaim: string;
-  /** The issuer's words for our roles, for example `{ "ops-team": "admin" }`. Our own words are always understood. */
+  /** The issuer's names for Mailroom's roles, such as `{ "ops-team": "admin" }`. Mailroom's own names always work. */
   readonly roles: Readonly<Record<string, Role>>;
 }
 
-/** What the claims say; `role` is undefined when they name none that we have. */
+/** The bearer by the claims; `role` is undefined when they name no known role. */
 export function readClaims(
   claims: Readonly<Record<string, unknown>>,
   { roleClaim, idClaim, roles }: ClaimMapping,
@@ -21,7 +22,7 @@ export function readClaims(
   };
 }
 
-/** A claim may have dots in its own name (`https://example.com/role`), so the whole name is tried first. */
+/** A claim's name may contain dots (`https://example.com/role`), so the whole name is tried first. */
 function claimAt(claims: Readonly<Record<string, unknown>>, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path];
   let value: unknown = claims;

@@ -8,14 +8,14 @@ import {
   type KeyObject,
 } from "jose";
 import { z } from "zod";
-import { AuthError } from "../errors.js";
+import { MailroomError } from "../../base/index.js";
 import { fetchText } from "../fetch-text.js";
 import { reasonOf } from "../report.js";
 import { type JwtAlgorithm, PUBLIC_ALGORITHMS, SECRET_ALGORITHMS } from "./algorithms.js";
 
-/** What signatures are checked against. */
+/** The key that signatures are verified with. */
 export type JwtKey =
-  /** The issuer publishes its keys; they are fetched when needed and kept for ten minutes. */
+  /** The issuer publishes its keys; they are fetched when needed and cached for ten minutes. */
   | { readonly kind: "jwks"; readonly url: string }
   /** A public key or certificate in PEM, or a JWK or JWK set as JSON. */
   | { readonly kind: "public"; readonly text: string }
@@ -24,13 +24,8 @@ export type JwtKey =
 
 export interface VerifyingKey {
   readonly key: JWTVerifyGetKey;
-  /** The algorithms that make sense with this kind of key. */
+  /** The algorithms that fit this kind of key. */
   readonly algorithms: readonly JwtAlgorithm[];
-}
-
-/** The issuer's keys could not be had: not the fault of the token. */
-export class KeysUnavailableError extends Error {
-  override readonly name = "KeysUnavailableError";
 }
 
 /** RFC 7518, 3.2: a key at least as long as the hash. */
@@ -40,7 +35,7 @@ const LARGEST_JWKS = 1024 * 1024;
 const publicJwk = z.looseObject({ kty: z.enum(["RSA", "EC", "OKP"]) });
 const jwkSet = z.object({ keys: z.array(publicJwk).min(1) });
 
-/** @throws AuthError `bad_auth_settings` when the key cannot be used; its text is not repeated. */
+/** @throws MailroomError `bad_auth_settings` when the key cannot be used; the message does not contain the key */
 export function verifyingKey(source: JwtKey, timeout: number): VerifyingKey {
   switch (source.kind) {
     case "jwks":
@@ -71,10 +66,13 @@ function remoteKeys(url: string, timeout: number): JWTVerifyGetKey {
     try {
       return await keys(header, token);
     } catch (error) {
-      // These two are about the token: it names no key that the issuer has, or does not say which of several.
+      // These two are the token's fault: it names an unknown key, or none where there are several.
       if (error instanceof errors.JWKSNoMatchingKey) throw error;
       if (error instanceof errors.JWKSMultipleMatchingKeys) throw error;
-      throw new KeysUnavailableError(`the issuer's keys could not be fetched: ${reasonOf(error)}`);
+      throw new MailroomError(
+        "keys_unavailable",
+        `the issuer's keys could not be fetched: ${reasonOf(error)}`,
+      );
     }
   };
 }
@@ -102,6 +100,6 @@ function importKey<Key = KeyObject>(read: () => Key): Key {
   }
 }
 
-function unusable(problem: string): AuthError {
-  return new AuthError("bad_auth_settings", `JWT: ${problem}`);
+function unusable(problem: string): MailroomError {
+  return new MailroomError("bad_auth_settings", `JWT: ${problem}`);
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { ROLES } from "../principal.js";
+import { ROLES } from "../roles.js";
 import { hashToken, makeToken, sameHash, tokenIdOf } from "./token.js";
 
 describe("a token", () => {
-  it("tells its role and its id, and can be selected with a double click", () => {
+  it("contains its role and id, and can be selected with a double click", () => {
     for (const role of ROLES) {
       const { token, tokenId } = makeToken(role);
       expect(token).toMatch(new RegExp(`^mr_${role}_${tokenId}[0-9A-Za-z]{32}$`));
@@ -11,7 +11,7 @@ describe("a token", () => {
     }
   });
 
-  it("is never made twice", () => {
+  it("is unique", () => {
     const made = Array.from({ length: 2000 }, () => makeToken("user"));
     expect(new Set(made.map(({ token }) => token)).size).toBe(2000);
     expect(new Set(made.map(({ tokenId }) => tokenId)).size).toBe(2000);
@@ -31,7 +31,7 @@ describe("a token", () => {
       expect(Math.abs(count - expected)).toBeLessThan(7 * Math.sqrt(expected));
   });
 
-  it("is nothing else", () => {
+  it("has no other form", () => {
     const { token } = makeToken("user");
     for (const text of [
       "",
@@ -47,7 +47,7 @@ describe("a token", () => {
 });
 
 describe("sameHash", () => {
-  it("tells equal hashes from others, whatever their lengths", () => {
+  it("compares hashes of any length", () => {
     const hash = hashToken("a");
     expect(sameHash(hash, hashToken("a"))).toBe(true);
     expect(sameHash(hash, hashToken("b"))).toBe(false);

@@ -1,9 +1,9 @@
 /**
- * The text of a token: `mr_<role>_<id><secret>`. The prefix lets people and secret scanners see what it is, the id
- * finds its row, the secret is what has to be right.
+ * The text of a token: `mr_<role>_<id><secret>`. People and secret scanners recognize the prefix, the id finds its row,
+ * the secret is verified.
  */
 import { hash, randomBytes, timingSafeEqual } from "node:crypto";
-import { ROLES, type Role } from "../principal.js";
+import { ROLES, type Role } from "../roles.js";
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const ID_LENGTH = 10;
@@ -24,12 +24,12 @@ export function makeToken(role: Role): NewToken {
   return { token: `mr_${role}_${tokenId}${randomText(SECRET_LENGTH)}`, tokenId };
 }
 
-/** `undefined` for what is not a token of ours. */
+/** `undefined` for what is not a token of this server. */
 export function tokenIdOf(token: string): string | undefined {
   return FORM.exec(token)?.[1];
 }
 
-/** Whether this was meant to be a token of ours, whole or not. */
+/** Whether the text looks like a Mailroom token, complete or not. */
 export function looksLikeToken(bearer: string): boolean {
   return bearer.startsWith("mr_");
 }
@@ -38,13 +38,13 @@ export function hashToken(token: string): Uint8Array {
   return hash("sha256", token, "buffer");
 }
 
-/** In a time that does not depend on where the two differ. */
+/** Takes a time that does not depend on where the two differ. */
 export function sameHash(a: Uint8Array, b: Uint8Array): boolean {
   return a.byteLength === b.byteLength && timingSafeEqual(a, b);
 }
 
 function randomText(length: number): string {
-  // Bytes from 248 on would make the first characters of the alphabet more likely than the others.
+  // Bytes from 248 on would make the first characters of the alphabet more likely.
   const limit = 256 - (256 % ALPHABET.length);
   let text = "";
   while (text.length < length) {

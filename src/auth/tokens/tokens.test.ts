@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type FullStore, openStore } from "../../store/index.js";
+import type { TokenRow, TokenStore } from "../ports.js";
 import type { AuthTrouble } from "../report.js";
-import type { TokenRow, TokenStore } from "./port.js";
 import { makeToken } from "./token.js";
 import { Tokens, type TokensOptions } from "./tokens.js";
 
@@ -12,7 +12,7 @@ let store: FullStore;
 let time = 1_000_000;
 const clock = { now: () => time };
 
-/** The store, with a count of the questions it was asked and a gate through which their answers go. */
+/** The store, with a count of its queries and a gate that delays their results. */
 function watched(gate: () => Promise<void> = async () => {}): TokenStore & { finds: number } {
   const counted = {
     finds: 0,
@@ -39,7 +39,7 @@ beforeEach(async () => {
 afterEach(() => store.close());
 
 describe("a token that was created", () => {
-  it("says who its bearer is", async () => {
+  it("identifies its bearer", async () => {
     const tokens = open();
     const { token, info } = await tokens.create({ role: "user", id: "ann", label: "laptop" });
     expect(await tokens.authenticate(token)).toEqual({
@@ -55,7 +55,7 @@ describe("a token that was created", () => {
     });
   });
 
-  it("is refused with another secret, also when it is remembered", async () => {
+  it("is rejected with another secret, also when it is cached", async () => {
     const tokens = open();
     const { token } = await tokens.create({ role: "user", id: "ann" });
     const forged = `${token.slice(0, -1)}${token.endsWith("a") ? "b" : "a"}`;
@@ -63,16 +63,16 @@ describe("a token that was created", () => {
     expect(await tokens.authenticate(forged)).toEqual(refused);
     expect(await tokens.authenticate(token)).toMatchObject({ ok: true });
     expect(await tokens.authenticate(forged)).toEqual(refused);
-    // The role in the text is covered by the hash: nobody promotes himself.
+    // The hash covers the role in the text: a caller cannot promote itself.
     expect(await tokens.authenticate(token.replace("mr_user_", "mr_admin_"))).toEqual(refused);
   });
 
-  it("is found again by another process", async () => {
+  it("is accepted by another process", async () => {
     const { token } = await open().create({ role: "agent", id: "beta" });
     expect(await open().authenticate(token)).toMatchObject({ principal: { role: "agent", id: "beta" } });
   });
 
-  it("costs no query while it is remembered, and one after that", async () => {
+  it("costs no query while it is cached, and one after that", async () => {
     const counted = watched();
     const tokens = open({ store: counted, cacheTime: 1000 });
     const { token } = await tokens.create({ role: "user", id: "ann" });
@@ -83,7 +83,7 @@ describe("a token that was created", () => {
     expect(counted.finds).toBe(2);
   });
 
-  it("is remembered among a bounded number only", async () => {
+  it("is cached among a bounded number", async () => {
     const counted = watched();
     const tokens = open({ store: counted, cacheSize: 2 });
     const made = [];
@@ -95,7 +95,7 @@ describe("a token that was created", () => {
 });
 
 describe("refusals", () => {
-  it("use the words that clients know", async () => {
+  it("use the messages of the reference", async () => {
     const tokens = open();
     expect(await tokens.authenticate(undefined)).toEqual({
       ok: false,
@@ -112,7 +112,7 @@ describe("refusals", () => {
     expect(await tokens.authenticate("a\tb")).toMatchObject({ reason: "bad_format" });
   });
 
-  it("do not blame the caller when the store fails, nor name the token", async () => {
+  it("are unavailable when the store fails, and do not name the token", async () => {
     const troubles: AuthTrouble[] = [];
     const tokens = open({ report: (trouble) => troubles.push(trouble) });
     const { token } = await tokens.create({ role: "user", id: "ann" });
@@ -124,7 +124,7 @@ describe("refusals", () => {
 });
 
 describe("revocation", () => {
-  it("counts at once, also for a token that is remembered", async () => {
+  it("takes effect at once, also for a cached token", async () => {
     const tokens = open();
     const { token, info } = await tokens.create({ role: "user", id: "ann" });
     expect(await tokens.authenticate(token)).toMatchObject({ ok: true });
@@ -134,7 +134,7 @@ describe("revocation", () => {
     expect((await tokens.list()).tokens).toMatchObject([{ revokedAt: 1_000_005 }]);
   });
 
-  it("is not undone by a question that was under way", async () => {
+  it("is not undone by a concurrent query", async () => {
     let letThrough = (): void => {};
     const gate = new Promise<void>((resolve) => {
       letThrough = resolve;
@@ -148,7 +148,7 @@ describe("revocation", () => {
     expect(await tokens.authenticate(token)).toMatchObject({ reason: "unknown" });
   });
 
-  it("by another process counts when the token is looked up again", async () => {
+  it("by another process takes effect with the next lookup", async () => {
     const [here, there] = [open({ cacheTime: 1000 }), open()];
     const { token, info } = await here.create({ role: "user", id: "ann" });
     await here.authenticate(token);
@@ -157,7 +157,7 @@ describe("revocation", () => {
     expect(await here.authenticate(token)).toMatchObject({ reason: "unknown" });
   });
 
-  it("takes a whole token, may be repeated, and says when there is nothing to revoke", async () => {
+  it("accepts a whole token, can be repeated, and rejects an unknown one", async () => {
     const tokens = open();
     const { token } = await tokens.create({ role: "user", id: "ann" });
     await tokens.revoke(token);
@@ -171,7 +171,7 @@ describe("revocation", () => {
 });
 
 describe("ensureAdminToken", () => {
-  it("makes one admin token at the first start, and none later", async () => {
+  it("creates one admin token at the first start, and none later", async () => {
     const first = await open().ensureAdminToken();
     expect(first?.info).toMatchObject({ role: "admin", id: "root" });
     expect(await open().authenticate(first?.token)).toMatchObject({ principal: { role: "admin" } });
@@ -181,7 +181,7 @@ describe("ensureAdminToken", () => {
     expect((await open().list()).tokens).toHaveLength(1);
   });
 
-  it("makes one when others were asked for at the same time, and beside tokens of other roles", async () => {
+  it("creates one under concurrent calls, and beside tokens of other roles", async () => {
     await open().create({ role: "user", id: "ann" });
     const made = await Promise.all(Array.from({ length: 10 }, () => open().ensureAdminToken()));
     expect(made.filter((token) => token !== undefined)).toHaveLength(1);
@@ -189,7 +189,7 @@ describe("ensureAdminToken", () => {
 });
 
 describe("administration", () => {
-  it("refuses ids and labels that nobody can have", async () => {
+  it("rejects invalid ids and labels", async () => {
     const tokens = open();
     for (const request of [
       { role: "user", id: "mesh/lab/bob" },
@@ -203,7 +203,7 @@ describe("administration", () => {
     expect((await tokens.list()).tokens).toEqual([]);
   });
 
-  it("lists in pages, without anything that could be shown as a token", async () => {
+  it("lists tokens in pages, without their secrets", async () => {
     const tokens = open();
     for (const id of ["a", "b", "c"]) await tokens.create({ role: "user", id });
     const first = await tokens.list({ limit: 2 });
@@ -214,7 +214,7 @@ describe("administration", () => {
     expect(rest.nextCursor).toBeUndefined();
   });
 
-  it("records when a token was last used, and not at every use", async () => {
+  it("records when a token was last used, but not every use", async () => {
     const tokens = open({ usedInterval: 1000 });
     const { token } = await tokens.create({ role: "user", id: "ann" });
     const lastUsed = async () => {
@@ -234,7 +234,7 @@ describe("administration", () => {
 });
 
 describe("the files of the store", () => {
-  it("hold no token (decisions C7)", async () => {
+  it("contain no token (decision C7)", async () => {
     const directory = mkdtempSync(join(tmpdir(), "mailroom-tokens-"));
     try {
       const onDisk = await openStore({ directory });

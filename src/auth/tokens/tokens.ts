@@ -1,19 +1,20 @@
 import { LRUCache } from "lru-cache";
-import { type Clock, RowConflictError } from "../../engine/ports.js";
-import { AuthError } from "../errors.js";
-import { checkPrincipalId, type Principal, type Role } from "../principal.js";
+import { type Clock, MailroomError } from "../../base/index.js";
+import { RowConflictError } from "../../journal/index.js";
+import type { AuthRowWrite, TokenRow, TokenStore } from "../ports.js";
+import { checkPrincipalId, type Principal } from "../principal.js";
 import { type ReportTrouble, reasonOf } from "../report.js";
 import { type Authenticator, type AuthResult, failure, rejectMalformed } from "../result.js";
-import type { AuthRowWrite, TokenRow, TokenStore } from "./port.js";
+import type { Role } from "../roles.js";
 import { hashToken, looksLikeToken, makeToken, sameHash, tokenIdOf } from "./token.js";
 
 export interface TokensOptions {
   readonly store: TokenStore;
   readonly clock: Pick<Clock, "now">;
-  /** How many tokens are remembered so that showing one costs no query. Default 10,000. */
+  /** Number of cached tokens, which cost no query. Default 10,000. */
   readonly cacheSize?: number;
   /**
-   * Milliseconds after which a remembered token is looked up again. A revocation in this process counts at once; this
+   * Milliseconds after which a cached token is looked up again. A revocation in this process takes effect at once; this
    * is for one made by another process on the same store. Default 30 s.
    */
   readonly cacheTime?: number;
@@ -22,11 +23,11 @@ export interface TokensOptions {
   readonly report?: ReportTrouble;
 }
 
-/** A token without anything that could be used to show it. */
+/** A token without its secret. */
 export type TokenInfo = Omit<TokenRow, "hash">;
 
 export interface CreatedToken {
-  /** The only time that anybody sees it. */
+  /** Shown only once. */
   readonly token: string;
   readonly info: TokenInfo;
 }
@@ -44,13 +45,13 @@ interface Remembered {
   usedAt: number;
 }
 
-/** Compared with when there is no such token, so that a wrong id takes as long as a wrong secret. */
+/** Compared with for an unknown token, so that a wrong id takes as long as a wrong secret. */
 const NO_HASH = new Uint8Array(32);
 const LONGEST_LABEL = 200;
-/** Decisions D: the admin token of the first start; the id that the documentation uses for the operator. */
+/** The admin token of the first start; `root` is the operator's id in the documentation. */
 const FIRST_ADMIN = { role: "admin", id: "root", label: "made at the first start" } as const;
 
-/** Issues Mailroom's own tokens, and recognises them. */
+/** Issues and authenticates Mailroom's own tokens. */
 export class Tokens implements Authenticator {
   readonly #store: TokenStore;
   readonly #clock: Pick<Clock, "now">;
@@ -59,7 +60,7 @@ export class Tokens implements Authenticator {
   readonly #report: ReportTrouble;
   readonly #remembered: LRUCache<string, Remembered>;
   readonly #recording = new Set<Promise<void>>();
-  /** Counts revocations: what was read before one is not remembered after it. */
+  /** Counts revocations: a row read before one is not cached after it. */
   #revocations = 0;
   readonly #revocationListeners = new Set<(tokenId: string) => void>();
 
@@ -93,18 +94,13 @@ export class Tokens implements Authenticator {
     }
   }
 
-  /**
-   * @throws AuthError `bad_token_request` for an id or a label that nobody can have.
-   */
+  /** @throws MailroomError `bad_token_request` for an invalid id or label */
   async create(request: TokenRequest): Promise<CreatedToken> {
     checkRequest(request);
     return this.#put(request, false);
   }
 
-  /**
-   * The first admin token, made and returned if no admin token was ever made on this store; `undefined` at every
-   * later start.
-   */
+  /** Creates and returns the first admin token of this store; `undefined` at every later start. */
   async ensureAdminToken(): Promise<CreatedToken | undefined> {
     try {
       return await this.#put(FIRST_ADMIN, true);
@@ -127,9 +123,8 @@ export class Tokens implements Authenticator {
   }
 
   /**
-   * From the moment that this resolves the token is refused. Takes a token's id, or a whole token for those who have
-   * found one lying about. Revoking again changes nothing.
-   * @throws AuthError `unknown_token` when there is none.
+   * The token is rejected once this resolves. Accepts a token's id or a whole token. Revoking again changes nothing.
+   * @throws MailroomError `unknown_token` for an unknown token
    */
   async revoke(tokenOrId: string): Promise<void> {
     const tokenId = tokenIdOf(tokenOrId) ?? tokenOrId;
@@ -137,8 +132,8 @@ export class Tokens implements Authenticator {
       await this.#write({ kind: "auth.token.revoke", tokenId, at: this.#clock.now() });
     } catch (error) {
       if (!(error instanceof RowConflictError)) throw error;
-      // Not repeated in the message: it may be a token with a letter missing.
-      throw new AuthError("unknown_token", "there is no such token: list them to see their ids");
+      // The message does not repeat the text: it may be a mistyped token.
+      throw new MailroomError("unknown_token", "there is no such token: list them to see their ids");
     }
     this.#revocations += 1;
     this.#remembered.delete(tokenId);
@@ -150,7 +145,7 @@ export class Tokens implements Authenticator {
     return () => this.#revocationListeners.delete(listener);
   }
 
-  /** Waits until the uses seen so far are recorded. To be called before the store is closed. */
+  /** Resolves when the uses seen so far are recorded. Call it before closing the store. */
   async close(): Promise<void> {
     await Promise.all(this.#recording);
   }
@@ -164,7 +159,7 @@ export class Tokens implements Authenticator {
     for (;;) {
       const seen = this.#revocations;
       const row = await this.#store.tokens.find(tokenId);
-      // Something was revoked while we read: perhaps this one.
+      // A token was revoked during the read: perhaps this one.
       if (seen !== this.#revocations) continue;
       if (row === undefined || row.revokedAt !== undefined) {
         this.#remembered.delete(tokenId);
@@ -181,7 +176,7 @@ export class Tokens implements Authenticator {
     }
   }
 
-  /** Beside the request, and seldom: nobody waits for it, and nothing depends on it. */
+  /** Not awaited by the request, and rare: nothing depends on it. */
   #recordUse(tokenId: string, known: Remembered): void {
     const at = this.#clock.now();
     if (at - known.usedAt < this.#usedInterval) return;
@@ -218,7 +213,7 @@ export class Tokens implements Authenticator {
 
 function checkRequest({ role, id, label }: TokenRequest): void {
   const problem = checkPrincipalId(role, id) ?? (label === undefined ? undefined : checkLabel(label));
-  if (problem !== undefined) throw new AuthError("bad_token_request", problem);
+  if (problem !== undefined) throw new MailroomError("bad_token_request", problem);
 }
 
 function checkLabel(label: string): string | undefined {

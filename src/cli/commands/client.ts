@@ -1,14 +1,14 @@
-/** `mailroom client URL`: the prompt, or one command of it. */
-import { type Caller, type MailClient, MailClientError } from "../../client/index.js";
-import { loadConfig } from "../../config/index.js";
+/** `mailroom client URL`: the prompt, or one of its commands. */
+import { type MailClient, MailClientError, type WhoAmI } from "../../client/index.js";
+import { loadConfig } from "../../server/index.js";
 import { clientFor, interruptible, parseAddress } from "../connect.js";
+import { flagsOf } from "../data-directory.js";
 import { EXIT, type ExitCode } from "../exit.js";
 import type { CommonOptions } from "../options.js";
-import { flagsOf } from "../place.js";
 import { runCommand } from "../repl/command.js";
 import { runLoop } from "../repl/loop.js";
 import { findCommand, helpLines, usageLines } from "../repl/table.js";
-import { harmless, type Terminal } from "../terminal.js";
+import { escapeControlCharacters, type Terminal } from "../terminal.js";
 
 export interface ClientOptions extends CommonOptions {
   readonly config?: string;
@@ -36,7 +36,7 @@ export async function runClient(
     directory: process.cwd(),
   });
   const address = parseAddress(target, settings.client.token);
-  // The default of an hour is for answers of the swarm, which the client knows to wait for by itself.
+  // The default of an hour is for answers of the swarm, for which the client has its own timeout.
   const limited = rows.some(({ key, source }) => key === "client.timeout" && source.from !== "default");
   const client = clientFor(address, limited ? { timeout: settings.client.timeout } : {});
   const common = { client, terminal, json: options.json === true, verbose: settings.client.verbose };
@@ -58,23 +58,23 @@ async function runOnce(
   }
 }
 
-/** Goes on without a name when the server knows none: `login` can still be typed. */
+/** Continues without a caller if the token is invalid: the user can still type `login`. */
 async function greet(
   client: MailClient,
   token: string | undefined,
   terminal: Terminal,
-): Promise<Caller | undefined> {
+): Promise<WhoAmI | undefined> {
   const info = await client.ping();
   const swarm = typeof info.swarm === "string" ? info.swarm : info.swarm?.name;
   terminal.note(
-    `swarm ${harmless(swarm ?? "?")} at ${client.url}; 'message TEXT' asks it something, 'help' lists the commands`,
+    `swarm ${escapeControlCharacters(swarm ?? "?")} at ${client.url}; 'message TEXT' asks it something, 'help' lists the commands`,
   );
   try {
     return await client.whoami();
   } catch (error) {
     if (!(error instanceof MailClientError)) throw error;
     terminal.note(
-      token === undefined ? "you have no token: type 'login TOKEN'" : `${error.detail}: type 'login TOKEN'`,
+      token === undefined ? "no token: type 'login TOKEN'" : `${error.detail}: type 'login TOKEN'`,
     );
     return undefined;
   }

@@ -1,8 +1,10 @@
-/** `mailroom config`: what is in force, and where each value came from. */
-import { explainConfig, loadConfig } from "../../config/index.js";
+/** `mailroom config`: the effective settings and the source of each value. */
+
+import { loadServerConfig } from "../../server/index.js";
+import { explainSettings, formatProblem } from "../../settings/index.js";
+import { flagsOf } from "../data-directory.js";
 import { EXIT, type ExitCode } from "../exit.js";
 import type { CommonOptions } from "../options.js";
-import { flagsOf } from "../place.js";
 import type { Terminal } from "../terminal.js";
 
 export interface ConfigOptions extends CommonOptions {
@@ -11,14 +13,19 @@ export interface ConfigOptions extends CommonOptions {
 }
 
 export async function runConfig(options: ConfigOptions, terminal: Terminal): Promise<ExitCode> {
-  const config = loadConfig({ flags: flagsOf(options), env: terminal.env, directory: process.cwd() });
-  const all = explainConfig(config);
+  const config = await loadServerConfig({
+    flags: flagsOf(options),
+    env: terminal.env,
+    directory: process.cwd(),
+  });
+  for (const warning of config.warnings) terminal.note(`warning: ${formatProblem(warning)}`);
+  const all = explainSettings(config);
   const shown = options.changed === true ? all.filter(({ source }) => source !== "default") : all;
   if (options.json === true) {
     terminal.json({ file: config.file ?? null, settings: shown });
     return EXIT.ok;
   }
-  const { dim } = terminal.colours;
+  const { dim } = terminal.colors;
   terminal.out(dim(config.file === undefined ? "# no configuration file" : `# ${config.file}`));
   const widest = (of: (row: (typeof shown)[number]) => string) =>
     shown.reduce((width, row) => Math.max(width, of(row).length), 0);

@@ -1,19 +1,19 @@
-/** `mailroom conversations`: what was said, by people and agents, in tasks and beside them. */
+/** `mailroom conversations`: turns of users and agents, in tasks and elsewhere. */
+import { encodeJson, MailroomError } from "../../base/index.js";
 import {
   type Conversation,
   ConversationClient,
   ConversationError,
   type ConversationEvent,
-  type Turn,
+  type ConversationTurn,
 } from "../../client/index.js";
+import { noServerOn, requireLocalServer } from "../../server/control.js";
 import { interruptible } from "../connect.js";
-import { requireLocalServer } from "../control/patience.js";
-import { noServerOn } from "../control/reach.js";
-import { CliError, EXIT, type ExitCode } from "../exit.js";
-import { type MapOptions, wayToMap } from "../map-socket.js";
-import { harmless, type Terminal } from "../terminal.js";
+import { EXIT, type ExitCode } from "../exit.js";
+import { findMapTarget, type MapOptions } from "../map-socket.js";
+import { escapeControlCharacters, type Terminal } from "../terminal.js";
 
-/** The protocol's number for a conversation that is not there, or not for the caller to see. */
+/** The protocol's code for a conversation that does not exist or is hidden from the caller. */
 const NO_SUCH_CONVERSATION = 10000;
 
 export async function listConversations(options: MapOptions, terminal: Terminal): Promise<ExitCode> {
@@ -21,7 +21,7 @@ export async function listConversations(options: MapOptions, terminal: Terminal)
     const all: Conversation[] = [];
     for await (const conversation of client.list()) all.push(conversation);
     if (options.json === true) terminal.json({ conversations: all });
-    else for (const one of all) terminal.out(harmless(lineOf(one)));
+    else for (const one of all) terminal.out(escapeControlCharacters(lineOf(one)));
     return EXIT.ok;
   });
 }
@@ -33,14 +33,14 @@ export async function showConversation(
 ): Promise<ExitCode> {
   return withClient(wanted, options, terminal, async (client) => {
     const details = await client.get(wanted);
-    const turns: Turn[] = [];
+    const turns: ConversationTurn[] = [];
     for await (const turn of client.turns(wanted)) turns.push(turn);
     if (options.json === true) {
       terminal.json({ ...details, turns });
       return EXIT.ok;
     }
-    terminal.out(terminal.colours.bold(harmless(lineOf(details.conversation))));
-    terminal.out(harmless(`with ${details.participants.map(({ id }) => id).join(", ")}`));
+    terminal.out(terminal.colors.bold(escapeControlCharacters(lineOf(details.conversation))));
+    terminal.out(escapeControlCharacters(`with ${details.participants.map(({ id }) => id).join(", ")}`));
     for (const turn of turns) showTurn(turn, terminal);
     return EXIT.ok;
   });
@@ -53,7 +53,7 @@ export async function followConversations(
 ): Promise<ExitCode> {
   return withClient(wanted, options, terminal, async (client, signal) => {
     const { after } = options;
-    // A filter that fits nothing is no mistake to the server; here it would be a wait without end.
+    // The server accepts a filter without matches, but following it would never end.
     if (wanted !== undefined) await client.get(wanted);
     const events = await client.follow({
       signal,
@@ -68,20 +68,80 @@ export async function followConversations(
   });
 }
 
+export async function exportConversation(
+  wanted: string,
+  options: MapOptions,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  return withClient(wanted, options, terminal, async (client) => {
+    const details = await client.get(wanted);
+    terminal.out(JSON.stringify({ conversation: details.conversation, participants: details.participants }));
+    for await (const turn of client.turns(wanted)) terminal.out(JSON.stringify(turn));
+    return EXIT.ok;
+  });
+}
+
+export async function archiveConversation(
+  wanted: string,
+  options: MapOptions,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  return withClient(wanted, options, terminal, async (client) => {
+    const result = await client.request("mailroom/archive", { conversationId: wanted });
+    if (options.json === true) terminal.json(result);
+    else terminal.out(`archived ${wanted}`);
+    return EXIT.ok;
+  });
+}
+
+export async function deleteConversation(
+  wanted: string,
+  options: MapOptions & { readonly yes?: boolean },
+  terminal: Terminal,
+): Promise<ExitCode> {
+  if (options.yes !== true) {
+    throw new MailroomError(
+      "usage",
+      `this deletes ${wanted} with all its turns: export it if you need it, then add --yes`,
+    );
+  }
+  return withClient(wanted, options, terminal, async (client) => {
+    const result = await client.request("mailroom/delete", { conversationId: wanted });
+    if (options.json === true) terminal.json(result);
+    else terminal.out(`deleted ${wanted}`);
+    return EXIT.ok;
+  });
+}
+
+export async function manageObservers(
+  options: MapOptions & { readonly grant?: string; readonly revoke?: string },
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const { grant, revoke } = options;
+  return withClient(undefined, options, terminal, async (client) => {
+    if (grant !== undefined) await client.request("mailroom/observers/grant", { principal: grant });
+    if (revoke !== undefined) await client.request("mailroom/observers/revoke", { principal: revoke });
+    const { observers } = await client.request("mailroom/observers/list", {});
+    if (options.json === true) terminal.json({ observers });
+    else if (Array.isArray(observers)) for (const one of observers) terminal.out(String(one));
+    return EXIT.ok;
+  });
+}
+
 async function withClient(
   wanted: string | undefined,
   options: MapOptions,
   terminal: Terminal,
   work: (client: ConversationClient, signal: AbortSignal) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const say = (line: string) => terminal.note(line);
-  const way = await wayToMap(options, terminal, (data) => requireLocalServer(data, say));
-  if (way.url === undefined) throw noServerOn(way.data);
-  const { url } = way;
+  const notify = (line: string) => terminal.note(line);
+  const target = await findMapTarget(options, terminal, (data) => requireLocalServer(data, notify));
+  if (target.url === undefined) throw noServerOn(target.data);
+  const { url } = target;
   const { signal, release } = interruptible();
   try {
-    // The socket brings its own credential.
-    const client = await ConversationClient.connect(url, { open: () => way.open() });
+    // The socket already has its credential.
+    const client = await ConversationClient.connect(url, { open: () => target.open() });
     try {
       return await work(client, signal);
     } finally {
@@ -95,15 +155,14 @@ async function withClient(
   }
 }
 
-function failureOf(error: ConversationError, wanted: string | undefined): CliError {
+function failureOf(error: ConversationError, wanted: string | undefined): MailroomError<string> {
   if (error.number === NO_SUCH_CONVERSATION && wanted !== undefined) {
-    return new CliError("unknown_conversation", `there is no conversation '${wanted}'`, {
-      hint: "'mailroom conversations list' shows those there are",
+    return new MailroomError("unknown_conversation", `unknown conversation '${wanted}'`, {
+      details: { hint: "list conversations with 'mailroom conversations list'" },
       cause: error,
     });
   }
-  const exit = error.code === "refused" ? EXIT.failure : EXIT.unreachable;
-  return new CliError(error.code, error.message, { exit, cause: error });
+  return error;
 }
 
 function lineOf({ id, type, status, subject, createdBy, metadata }: Conversation): string {
@@ -114,18 +173,24 @@ function lineOf({ id, type, status, subject, createdBy, metadata }: Conversation
 function showEvent({ type, data, source }: ConversationEvent, terminal: Terminal): void {
   const { turn } = data;
   if (type === "mail.turn.added" && isTurn(turn)) showTurn(turn, terminal);
-  else terminal.out(terminal.colours.dim(harmless(`${type}  ${String(data.conversationId)}  ${source}`)));
+  else
+    terminal.out(
+      terminal.colors.dim(escapeControlCharacters(`${type}  ${String(data.conversationId)}  ${source}`)),
+    );
 }
 
-function showTurn({ participant, contentType, content, metadata }: Turn, terminal: Terminal): void {
+function showTurn(
+  { participant, contentType, content, metadata }: ConversationTurn,
+  terminal: Terminal,
+): void {
   const words =
     typeof content === "object" && content !== null && "text" in content
       ? String(content.text)
-      : `${contentType} ${JSON.stringify(content)}`;
-  const line = harmless(`${participant}: ${words}`);
-  terminal.out(metadata.internal === true ? terminal.colours.dim(line) : line);
+      : `${contentType} ${encodeJson(content)}`;
+  const line = escapeControlCharacters(`${participant}: ${words}`);
+  terminal.out(metadata.internal === true ? terminal.colors.dim(line) : line);
 }
 
-function isTurn(value: unknown): value is Turn {
+function isTurn(value: unknown): value is ConversationTurn {
   return typeof value === "object" && value !== null && "participant" in value && "metadata" in value;
 }

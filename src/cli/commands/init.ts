@@ -1,11 +1,13 @@
-/** `mailroom init`: a small project that runs at once, with remarks where one would change it. */
+/** `mailroom init`: a small project that runs immediately, with comments at the places to edit. */
+
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { makeDirectories } from "../../files/directories.js";
+import { MailroomError } from "../../base/index.js";
+import { makeDirectories } from "../../base/node.js";
 import { checkSwarmName } from "../../mail/index.js";
-import { CliError, EXIT, type ExitCode } from "../exit.js";
+import { EXIT, type ExitCode } from "../exit.js";
 import type { CommonOptions } from "../options.js";
-import { projectFiles } from "../project.js";
+import { projectFiles } from "../templates.js";
 import type { Terminal } from "../terminal.js";
 
 export interface InitOptions extends CommonOptions {
@@ -15,7 +17,7 @@ export interface InitOptions extends CommonOptions {
 
 export async function runInit(target: string, options: InitOptions, terminal: Terminal): Promise<ExitCode> {
   const problem = checkSwarmName(options.name);
-  if (problem !== undefined) throw new CliError("usage", `--name: ${problem}`, { exit: EXIT.usage });
+  if (problem !== undefined) throw new MailroomError("usage", `--name: ${problem}`);
   const directory = resolve(target);
   const files = projectFiles(options.name);
   makeDirectories(directory);
@@ -37,7 +39,7 @@ export async function runInit(target: string, options: InitOptions, terminal: Te
   return EXIT.ok;
 }
 
-/** What is there is somebody's work: it is overwritten only on request. */
+/** Existing files are overwritten only on request. */
 async function write(
   path: string,
   content: string,
@@ -48,9 +50,9 @@ async function write(
     await writeFile(path, content, { flag: force ? "w" : "wx" });
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
-    const done = before.length === 0 ? "nothing was written" : `written so far: ${before.join(", ")}`;
-    throw new CliError("file_exists", `${path} is there already; ${done}`, {
-      hint: "choose another directory, or overwrite it with --force",
+    const done = before.length === 0 ? "no file was written" : `written so far: ${before.join(", ")}`;
+    throw new MailroomError("file_exists", `${path} already exists; ${done}`, {
+      details: { hint: "choose another directory, or overwrite it with --force" },
       cause: error,
     });
   }

@@ -1,10 +1,12 @@
 /** `mailroom map --stdio`: MAP on standard input and output, one JSON object per line. */
+
 import { createInterface } from "node:readline";
 import type { WebSocket } from "ws";
-import { patiently } from "../control/patience.js";
-import { CliError, EXIT, type ExitCode } from "../exit.js";
-import { type MapOptions, wayToMap } from "../map-socket.js";
-import type { RunningServer } from "../server/start.js";
+import { type ErrorCode, MailroomError } from "../../base/index.js";
+import { retryWhileLocked } from "../../server/control.js";
+import type { RunningServer } from "../../server/index.js";
+import { EXIT, type ExitCode } from "../exit.js";
+import { findMapTarget, type MapOptions } from "../map-socket.js";
 import type { Terminal } from "../terminal.js";
 
 export async function runMap(
@@ -12,49 +14,49 @@ export async function runMap(
   terminal: Terminal,
 ): Promise<ExitCode> {
   if (options.stdio !== true) {
-    throw new CliError("usage", "say --stdio; over the network, MAP is at /map of every server", {
-      exit: EXIT.usage,
-    });
+    throw new MailroomError("usage", "add --stdio; over the network, every server has MAP at /map");
   }
-  const own = await patiently(
+  const own = await retryWhileLocked(
     (line) => terminal.note(line),
     () => serveUnlessServed(options, terminal),
   );
   try {
-    const way = await wayToMap(options, terminal);
-    if (way.url === undefined) {
-      throw new CliError(
+    const target = await findMapTarget(options, terminal);
+    if (target.url === undefined) {
+      throw new MailroomError(
         "no_control",
-        "a server without a data directory cannot be reached; set one with --data",
+        "a server without a data directory cannot be reached: set one with --data",
       );
     }
-    const piped = pipe(way.open());
+    const piped = pipe(target.open());
     if (own === undefined) return await piped;
-    // Closing it says why it cannot go on.
+    // Closing it returns the reason of the failure.
     return await Promise.race([piped, own.failed.then(() => EXIT.storeFailed)]);
   } finally {
     await own?.close();
   }
 }
 
-/** If nobody serves the data directory, this process does, for as long as somebody writes to it. */
+/** If no server runs on the data directory, this process serves it while its input is open. */
 async function serveUnlessServed(
   options: MapOptions,
   terminal: Terminal,
 ): Promise<RunningServer | undefined> {
-  const { url, settings } = await wayToMap(options, terminal);
+  const { url, settings } = await findMapTarget(options, terminal);
   if (url !== undefined) return undefined;
-  const { startServer } = await import("../server/start.js");
+  const { startServer } = await import("../../server/index.js");
   const onAnyPort = { ...settings, server: { ...settings.server, port: 0 } };
   return startServer(onAnyPort, process.cwd(), (line) => terminal.note(line));
 }
 
-/** Passes lines on as frames and frames as lines, until either side ends. */
+/** Forwards lines as frames and frames as lines, until either side ends. */
 async function pipe(socket: WebSocket): Promise<ExitCode> {
   await new Promise<void>((resolve, reject) => {
     socket.once("open", resolve);
     socket.once("error", (cause) =>
-      reject(new CliError("unreachable", `the server does not let us in: ${cause.message}`, { cause })),
+      reject(
+        new MailroomError("unreachable", `the server rejected the connection: ${cause.message}`, { cause }),
+      ),
     );
   });
   const ended = new Promise<Closing>((resolve) =>
@@ -79,7 +81,7 @@ async function pipe(socket: WebSocket): Promise<ExitCode> {
     if (method !== undefined && id !== undefined) unanswered.add(id);
     socket.send(line);
   });
-  // What was asked before the input ended is still answered.
+  // Requests sent before the input ended are still answered.
   lines.once("close", () => {
     over = true;
     closeWhenAnswered();
@@ -97,24 +99,26 @@ interface Closing {
   readonly reason: string;
 }
 
-/** Said by the server after `map/disconnect`, or nothing said in answer to our own closing. */
+/** Sent by the server after `map/disconnect`, or no code in answer to our own close. */
 const WELL_CLOSED: ReadonlySet<number> = new Set([1000, 1005]);
-const EXITS: Readonly<Record<number, ExitCode>> = { 1008: EXIT.refused, 1009: EXIT.failure };
+/** Close codes that mean something else than a lost connection. */
+const CODES: Readonly<Record<number, ErrorCode>> = { 1008: "unauthenticated", 1009: "too_large" };
 const REASONS: Readonly<Record<number, string>> = {
-  1006: "it was cut",
-  1009: "a line was longer than the server takes",
+  1006: "connection lost",
+  1009: "a line exceeded the server's size limit",
 };
 
-/** Whoever wrote to us has to know that it was not all heard. */
-function cutOff({ code, reason }: Closing, unanswered: number): CliError {
-  const why = reason === "" ? (REASONS[code] ?? "no reason was given") : reason;
+/** The caller must know that some requests were not answered. */
+function cutOff({ code, reason }: Closing, unanswered: number): MailroomError {
+  const why = reason === "" ? (REASONS[code] ?? "no reason given") : reason;
   const left = unanswered === 0 ? "" : `; requests without an answer: ${unanswered}`;
-  return new CliError("connection_lost", `the connection ended with ${code}: ${why}${left}`, {
-    exit: EXITS[code] ?? EXIT.unreachable,
-  });
+  return new MailroomError(
+    CODES[code] ?? "connection_lost",
+    `the connection ended with code ${code}: ${why}${left}`,
+  );
 }
 
-/** The server judges what is written; here only answers are matched to requests. */
+/** The server validates messages; this only matches answers to requests. */
 function idAndMethod(text: string): { readonly id?: string; readonly method?: string } {
   try {
     const frame: unknown = JSON.parse(text);

@@ -1,17 +1,18 @@
 /** `mailroom mcp`: MCP on standard input and output, for programs that start their MCP servers themselves. */
+
 import { type Role, roleOf } from "../../auth/index.js";
-import { loadConfig, type Settings } from "../../config/index.js";
-import { bridgeMcpStdio, McpDoor, type StdioConnection, serveMcpStdio } from "../../mcp/index.js";
+import { MailroomError, messageOf } from "../../base/index.js";
+import { bridgeMcpStdio, McpDoor, type StdioConnection, serveMcpStdio } from "../../doors/mcp/index.js";
+import type { LocalServer } from "../../server/control.js";
+import { atServerOr } from "../../server/control.js";
+import { loadConfig, type Settings, startServer } from "../../server/index.js";
 import { parseAddress } from "../connect.js";
-import { atServerOr } from "../control/patience.js";
-import type { LocalServer } from "../control/reach.js";
-import { CliError, EXIT, type ExitCode } from "../exit.js";
-import type { PlaceOptions } from "../options.js";
-import { dataDirectoryOf, flagsOf } from "../place.js";
-import { startServer } from "../server/start.js";
+import { dataDirectoryOf, flagsOf } from "../data-directory.js";
+import { EXIT, type ExitCode } from "../exit.js";
+import type { DataOptions } from "../options.js";
 import type { Terminal } from "../terminal.js";
 
-export interface McpOptions extends PlaceOptions {
+export interface McpOptions extends DataOptions {
   readonly url?: string;
   readonly token?: string;
   /** `role:id`, where no token is needed. */
@@ -23,7 +24,7 @@ interface Caller {
   readonly id: string;
 }
 
-/** Decisions C4: a client of a running server; only if there is none, a server in this process. */
+/** Connects to a running server; starts one in this process only if no server is running (decision C4). */
 export async function runMcp(options: McpOptions, terminal: Terminal): Promise<ExitCode> {
   const connection =
     options.url === undefined
@@ -44,7 +45,7 @@ async function elsewhere(given: string, options: McpOptions, terminal: Terminal)
 async function onThisMachine(options: McpOptions, terminal: Terminal): Promise<StdioConnection> {
   const caller = callerOf(options.as ?? "admin:local");
   const directory = process.cwd();
-  // Any free port: who starts this command for each of its sessions has not thought of one.
+  // Any free port, because each session of a program may start its own process.
   const { settings } = loadConfig({
     flags: { ...flagsOf(options), port: "0" },
     env: terminal.env,
@@ -91,7 +92,7 @@ async function inThisProcess(
     `no server was running; this process serves '${running.mailroom.swarm.name}' at ${running.url}`,
   );
   const onError = note(terminal);
-  const door = new McpDoor(running.mailroom, { strictIds: settings.server.settings.strictIds, onError });
+  const door = new McpDoor(running.mailroom, { strictIds: settings.server.strictIds, onError });
   const connection = serveMcpStdio(door, caller, { onError });
   return {
     closed: Promise.race([connection.closed, running.failed.then(() => {})]),
@@ -106,10 +107,11 @@ async function reached<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new CliError("mcp_unreachable", `the server's MCP cannot be used: ${reason}`, {
-      exit: EXIT.unreachable,
-      hint: "is the server running, and is the token one of a user, an admin or a member?",
+    const reason = messageOf(error);
+    throw new MailroomError("mcp_unreachable", `cannot use the server's MCP endpoint: ${reason}`, {
+      details: {
+        hint: "check that the server is running and that the token belongs to a user, an admin or a member",
+      },
       cause: error,
     });
   }
@@ -120,13 +122,12 @@ function callerOf(text: string): Caller {
   const role = roleOf(text.slice(0, Math.max(0, colon)));
   const id = text.slice(colon + 1);
   if (role !== undefined && id !== "") return { role, id };
-  throw new CliError("usage", `--as '${text}' is not of the form role:id`, {
-    exit: EXIT.usage,
-    hint: "for example user:ann, or member:coder to be the agent 'coder'",
+  throw new MailroomError("usage", `--as '${text}' is not of the form role:id`, {
+    details: { hint: "for example user:ann, or member:coder to be the agent 'coder'" },
   });
 }
 
-/** Ends when standard input has ended and is answered, or at a signal. */
+/** Resolves when standard input has ended and all requests are answered, or at a signal. */
 async function untilLeft({ closed }: StdioConnection): Promise<void> {
   const signals = ["SIGINT", "SIGTERM"] as const;
   let leave = () => {};

@@ -1,22 +1,24 @@
-/** `mailroom mesh …`: what each command asks for, and how it tells the answer. */
+/** `mailroom mesh …`: the operation of each command, and how its result is printed. */
+
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
-import { replaceFile } from "../../files/durable.js";
-import type { OperationName, Outcome } from "../../mesh/index.js";
-import { reachLocalServer } from "../control/reach.js";
-import { CliError, EXIT, type ExitCode } from "../exit.js";
-import type { PlaceOptions } from "../options.js";
-import { placeFor } from "../place.js";
-import { harmless, type Terminal } from "../terminal.js";
-import { askMesh } from "./mesh-desk.js";
+import { MailroomError } from "../../base/index.js";
+import { replaceFile } from "../../base/node.js";
+import type { AdminOperationName, AdminResult } from "../../mesh/index.js";
+import { reachLocalServer } from "../../server/control.js";
+import { resolveDataDirectory } from "../data-directory.js";
+import { EXIT, type ExitCode } from "../exit.js";
+import { askMesh, placeOf } from "../mesh/source.js";
+import type { DataOptions } from "../options.js";
+import { escapeControlCharacters, type Terminal } from "../terminal.js";
 
-export interface MeshOptions extends PlaceOptions {
+export interface MeshOptions extends DataOptions {
   readonly swarm?: string;
 }
 
-export interface InitOptions extends PlaceOptions {
+export interface InitOptions extends DataOptions {
   readonly agentId: string;
   readonly endpoint?: string;
   readonly dev?: boolean;
@@ -24,14 +26,15 @@ export interface InitOptions extends PlaceOptions {
 }
 
 export async function initAgent(options: InitOptions, terminal: Terminal): Promise<ExitCode> {
-  // `--dev` is a word of `mesh init`, and not the server's.
+  // `--dev` is a flag of `mesh init` here, not the server's setting.
   const { agentId, endpoint, dev = false, force = false, ...place } = options;
-  const { settings, data } = await placeFor(place, terminal);
+  const { settings, data } = await resolveDataDirectory(placeOf(place), terminal);
   const chosen = endpoint ?? settings.mesh.endpoint;
   if (chosen === undefined) {
-    throw new CliError("usage", "the agent needs an endpoint", {
-      exit: EXIT.usage,
-      hint: "give it with --endpoint https://agent.example.com/swarm, or as mesh.endpoint in mail.toml",
+    throw new MailroomError("usage", "the agent requires an endpoint", {
+      details: {
+        hint: "set it with --endpoint https://agent.example.com/swarm, or as mesh.endpoint in mail.toml",
+      },
     });
   }
   const { initMesh } = await import("../../mesh/index.js");
@@ -45,17 +48,16 @@ export async function initAgent(options: InitOptions, terminal: Terminal): Promi
     public_key: made.publicKey,
     config_path: join(data, "mesh", "agent.json"),
   });
-  if (server !== undefined)
-    terminal.note("a server runs here: start it again, so that it becomes this agent");
+  if (server !== undefined) terminal.note("a server is running: restart it to serve this agent");
   return EXIT.ok;
 }
 
 export async function makeDevCa(
-  options: PlaceOptions & { readonly host?: readonly string[] },
+  options: DataOptions & { readonly host?: readonly string[] },
   terminal: Terminal,
 ): Promise<ExitCode> {
   const { host = [], ...place } = options;
-  const { data } = await placeFor(place, terminal);
+  const { data } = await resolveDataDirectory(placeOf(place), terminal);
   const [first, ...others] = host;
   const hosts: [] | [[string, ...string[]]] = first === undefined ? [] : [[first, ...others]];
   const { makeDevCertificates } = await import("../../mesh/index.js");
@@ -70,12 +72,12 @@ export async function showConfig(
 ): Promise<ExitCode> {
   const { alias } = options;
   if (alias !== undefined) return run("alias", { ...swarmOf(options, terminal), alias }, options, terminal);
-  const { data } = await placeFor(options, terminal);
-  const { meshIdentity } = await import("../server/mesh-node.js");
+  const { data } = await resolveDataDirectory(placeOf(options), terminal);
+  const { meshIdentity } = await import("../../mesh/index.js");
   const identity = meshIdentity(data);
   if (identity === undefined) {
-    throw new CliError("not_initialised", `there is no agent of the mesh in ${data}`, {
-      hint: "run 'mailroom mesh init' first",
+    throw new MailroomError("not_initialized", `no mesh agent in ${data}`, {
+      details: { hint: "run 'mailroom mesh init' first" },
     });
   }
   tell(options, terminal, {
@@ -89,8 +91,8 @@ export async function showConfig(
   return EXIT.ok;
 }
 
-/** Which swarm commands are about that name none, and why. */
-async function defaultSwarm(options: MeshOptions, terminal: Terminal): Promise<Outcome> {
+/** The default swarm of commands, and where it comes from. */
+async function defaultSwarm(options: MeshOptions, terminal: Terminal): Promise<AdminResult> {
   const { swarm: wanted } = swarmOf(options, terminal);
   const { swarms } = Swarms.parse(await askMesh("list", {}, options, terminal));
   const [only, ...others] = swarms;
@@ -108,24 +110,24 @@ const Swarms = z.object({
   swarms: z.array(z.object({ swarm_id: z.string(), alias: z.string(), name: z.string() })),
 });
 
-/** Asks for one operation and tells what came of it. */
+/** Runs one operation and prints its result. */
 export async function run(
-  name: OperationName,
+  name: AdminOperationName,
   given: object,
-  options: PlaceOptions,
+  options: DataOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
   tell(options, terminal, await askMesh(name, given, options, terminal));
   return EXIT.ok;
 }
 
-/** The swarm that a command names, or else the variable `SWARM_ID`; without either it must be the only one. */
+/** The swarm that a command names, else the variable `SWARM_ID`. Without either there must be only one swarm. */
 export function swarmOf({ swarm }: MeshOptions, { env }: Terminal): { readonly swarm?: string } {
   const chosen = swarm ?? (env.SWARM_ID === "" ? undefined : env.SWARM_ID);
   return chosen === undefined ? {} : { swarm: chosen };
 }
 
-/** @throws CliError when a person says no. Scripts are not asked. */
+/** @throws MailroomError when the user declines. Scripts are not asked. */
 export async function assertSure(
   question: string,
   { yes, json }: { readonly yes?: boolean; readonly json?: boolean },
@@ -135,24 +137,23 @@ export async function assertSure(
   const { confirm, isCancel } = await import("@clack/prompts");
   const answer = await confirm({ message: question });
   if (isCancel(answer) || !answer) {
-    throw new CliError("interrupted", "nothing was done", { exit: EXIT.interrupted });
+    throw new MailroomError("interrupted", "nothing was changed");
   }
 }
 
-/** The words of a message: as given, or from standard input. @throws CliError when neither has any. */
+/** The content of a message: as given, or from standard input. @throws MailroomError when it is missing */
 export async function contentOf(message: string | undefined, terminal: Terminal): Promise<string> {
   const content = message ?? (await text(terminal.stdin)).replace(/\n$/u, "");
   if (content !== "") return content;
   const missing =
     message === undefined ? "--message is missing, and standard input is empty" : "--message is empty";
-  throw new CliError("usage", missing, {
-    exit: EXIT.usage,
-    hint: "say what to send with --message TEXT, or on standard input",
+  throw new MailroomError("usage", missing, {
+    details: { hint: "give the content with --message TEXT, or on standard input" },
   });
 }
 
 export async function exportState(
-  options: PlaceOptions & { readonly output?: string },
+  options: DataOptions & { readonly output?: string },
   terminal: Terminal,
 ): Promise<ExitCode> {
   const state = await askMesh("export", {}, options, terminal);
@@ -165,19 +166,19 @@ export async function exportState(
   return EXIT.ok;
 }
 
-/** ASP: State File: for its owner only, whoever could read what was there before. */
+/** ASP: State File. Readable by its owner only, even if it replaces a file with other permissions. */
 async function writeState(path: string, text: string): Promise<void> {
   const isDevice = await stat(path).then(
     (found) => !found.isFile(),
     () => false,
   );
-  // A device or a pipe is written to; replaced it would be something else.
+  // Devices and pipes are written to, not replaced.
   if (isDevice) await writeFile(path, text);
   else replaceFile(path, text);
 }
 
 export async function importState(
-  options: PlaceOptions & {
+  options: DataOptions & {
     readonly input: string;
     readonly merge?: boolean;
     readonly force?: boolean;
@@ -186,22 +187,22 @@ export async function importState(
   terminal: Terminal,
 ): Promise<ExitCode> {
   const { input, merge = false, force = false } = options;
-  if (!merge) await assertSure("Replace everything that this agent knows?", options, terminal);
+  if (!merge) await assertSure("Replace the entire state of this agent?", options, terminal);
   const state = await readFile(input, "utf8");
   const outcome = await askMesh("import", { state, merge, force }, options, terminal);
   tell(options, terminal, { ...outcome, source: input });
   return EXIT.ok;
 }
 
-/** Data for scripts; for people the same, a line for each fact. */
-function tell({ json }: PlaceOptions, terminal: Terminal, outcome: Outcome): void {
+/** Prints JSON for scripts; for users the same, one line per field. */
+function tell({ json }: DataOptions, terminal: Terminal, outcome: AdminResult): void {
   if (json === true) return terminal.json(outcome);
-  // Alone on standard output, so that it can be caught: INVITE=$(mailroom mesh invite)
+  // Printed alone on standard output, for use as INVITE=$(mailroom mesh invite)
   if (typeof outcome.invite_token === "string") return terminal.out(outcome.invite_token);
-  for (const line of linesOf(outcome)) terminal.out(harmless(line));
+  for (const line of linesOf(outcome)) terminal.out(escapeControlCharacters(line));
 }
 
-function* linesOf(outcome: Outcome, indent = ""): Generator<string> {
+function* linesOf(outcome: AdminResult, indent = ""): Generator<string> {
   for (const [name, value] of Object.entries(outcome)) {
     const label = `${indent}${name.replaceAll("_", " ")}`;
     if (Array.isArray(value) && value.some((one) => typeof one === "object")) {
@@ -214,7 +215,20 @@ function* linesOf(outcome: Outcome, indent = ""): Generator<string> {
       const lines = [...linesOf({ ...value }, `${indent}  `)];
       if (lines.length > 0) yield* [`${label}:`, ...lines];
     } else if (value !== null) {
-      yield `${label}: ${Array.isArray(value) ? value.join(", ") || "none" : String(value)}`;
+      yield* fieldLines(label, name, Array.isArray(value) ? value.join(", ") || "none" : String(value));
     }
   }
+}
+
+const LINE_BREAKS = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/u;
+
+/**
+ * Text of other agents must not look like a line of this listing: the lines of a message are marked, and every other field
+ * is one line.
+ */
+function* fieldLines(label: string, name: string, value: string): Generator<string> {
+  const lines = value.split(LINE_BREAKS);
+  if (name !== "content") yield `${label}: ${lines.join(" ")}`;
+  else if (lines.length === 1) yield `${label}: ${value}`;
+  else yield* [`${label}:`, ...lines.map((line) => `${" ".repeat(label.search(/\S/u))}  | ${line}`)];
 }

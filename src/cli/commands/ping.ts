@@ -1,7 +1,7 @@
 import { clientFor, parseAddress } from "../connect.js";
 import { EXIT, type ExitCode } from "../exit.js";
 import { type CommonOptions, millisecondsOf } from "../options.js";
-import { harmless, type Terminal } from "../terminal.js";
+import { escapeControlCharacters, type Terminal } from "../terminal.js";
 
 export interface PingOptions extends CommonOptions {
   readonly timeout: string;
@@ -16,7 +16,9 @@ export async function runPing(target: string, options: PingOptions, terminal: Te
   if (options.json === true) terminal.json({ ...health, url: address.url, ms });
   else {
     const swarm = health.swarm_name ?? "unknown";
-    terminal.out(`${harmless(health.status)}: swarm ${harmless(swarm)} at ${address.url} (${ms} ms)`);
+    terminal.out(
+      `${escapeControlCharacters(health.status)}: swarm ${escapeControlCharacters(swarm)} at ${address.url} (${ms} ms)`,
+    );
   }
   return EXIT.ok;
 }

@@ -1,4 +1,4 @@
-/** `mailroom register`: the operating system hands `swarm://` links to `mailroom client`. */
+/** `mailroom register`: registers `mailroom client` as the handler of `swarm://` links. */
 import { execFile } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -41,13 +41,13 @@ export async function runRegister(options: RegisterOptions, terminal: Terminal):
     terminal.out(
       known
         ? "swarm:// links now open in 'mailroom client'"
-        : `xdg-mime did not work: run 'xdg-mime default ${DESKTOP_FILE} x-scheme-handler/swarm' yourself`,
+        : `xdg-mime failed: run 'xdg-mime default ${DESKTOP_FILE} x-scheme-handler/swarm' yourself`,
     );
   }
   return EXIT.ok;
 }
 
-/** Arguments are quoted as the Desktop Entry Specification has it. */
+/** Quotes arguments as the Desktop Entry Specification requires. */
 function desktopEntry(node: string, script: string): string {
   const quote = (text: string) => `"${text.replace(/["`$\\]/g, "\\$&").replace(/%/g, "%%")}"`;
   return `[Desktop Entry]

@@ -1,21 +1,22 @@
-/** `mailroom swarms`: the other swarms that a running server knows. */
+/** `mailroom swarms`: the other swarms in a running server's registry. */
+import { MailroomError } from "../../base/index.js";
 import type { MailClient, RemoteSwarm, SwarmPing } from "../../client/index.js";
-import { loadConfig } from "../../config/index.js";
-import { defaultReference, variableIn } from "../../federation/registry/token.js";
+import { defaultReference, variableIn } from "../../federation/index.js";
+import { requireLocalServer } from "../../server/control.js";
+import { loadConfig } from "../../server/index.js";
 import { clientFor, parseAddress } from "../connect.js";
-import { requireLocalServer } from "../control/patience.js";
-import { CliError, EXIT, type ExitCode } from "../exit.js";
-import type { PlaceOptions } from "../options.js";
-import { dataDirectoryOf, flagsOf } from "../place.js";
-import { swarmTable } from "../swarm-table.js";
-import { harmless, type Terminal } from "../terminal.js";
+import { dataDirectoryOf, flagsOf } from "../data-directory.js";
+import { EXIT, type ExitCode } from "../exit.js";
+import type { DataOptions } from "../options.js";
+import { swarmTable } from "../tables.js";
+import { escapeControlCharacters, type Terminal } from "../terminal.js";
 
-export interface SwarmOptions extends PlaceOptions {
+export interface SwarmOptions extends DataOptions {
   readonly url?: string;
   readonly token?: string;
 }
 
-/** On what terms a swarm is made known. */
+/** The token and lifetime of a registered swarm. */
 export interface TermsOptions extends SwarmOptions {
   readonly tokenEnv?: string;
   readonly authToken?: string;
@@ -24,7 +25,7 @@ export interface TermsOptions extends SwarmOptions {
   readonly volatile?: boolean;
 }
 
-const NONE_KNOWN = "no other swarm is registered: 'mailroom swarms add' makes one known";
+const NONE_KNOWN = "no other swarm is registered: add one with 'mailroom swarms add'";
 
 export async function listSwarms(options: SwarmOptions, terminal: Terminal): Promise<ExitCode> {
   return atServer(options, terminal, async (client) => {
@@ -58,7 +59,7 @@ export async function pingSwarms(
 ): Promise<ExitCode> {
   return atServer(options, terminal, async (client) => {
     const names = name === undefined ? (await othersOf(client)).map((swarm) => swarm.swarm_name) : [name];
-    // All at once: one that hangs does not hold up the others.
+    // Concurrently, so that a hanging swarm does not delay the others.
     const pings = await Promise.all(names.map((one) => client.admin.pingSwarm(one)));
     if (options.json === true) terminal.json({ swarms: pings });
     else if (pings.length === 0) terminal.note(NONE_KNOWN);
@@ -71,10 +72,10 @@ export async function listProposals(options: SwarmOptions, terminal: Terminal): 
   return atServer(options, terminal, async (client) => {
     const proposals = await client.admin.getSwarmProposals();
     if (options.json === true) terminal.json({ proposals });
-    else if (proposals.length === 0) terminal.note("nothing is proposed");
+    else if (proposals.length === 0) terminal.note("no proposals");
     for (const { swarm_name, base_url, source, proposed_at } of options.json === true ? [] : proposals) {
       const when = proposed_at.slice(0, 10);
-      terminal.out(harmless(`${swarm_name}  ${base_url}  said by ${source} on ${when}`));
+      terminal.out(escapeControlCharacters(`${swarm_name}  ${base_url}  listed by ${source} on ${when}`));
     }
     return EXIT.ok;
   });
@@ -94,7 +95,7 @@ export async function acceptProposal(
 
 export const rejectProposal = confirmed("rejected", (client, name) => client.admin.rejectSwarmProposal(name));
 
-/** A command about one swarm that the server answers with a receipt; to people, a word says as much. */
+/** Runs a command about one swarm; prints the server's receipt, or one word. */
 function confirmed(word: string, ask: (client: MailClient, name: string) => Promise<object>) {
   return (name: string, options: SwarmOptions, terminal: Terminal): Promise<ExitCode> =>
     atServer(options, terminal, async (client) => {
@@ -110,26 +111,23 @@ function termsFor(name: string, options: TermsOptions) {
   return { volatile: options.volatile === true, ...(authToken !== undefined && { authToken }) };
 }
 
-/** What the server shall use as its token: a reference, unless somebody insists. @throws CliError */
+/** Returns the token reference, or a literal token on request. @throws MailroomError */
 function tokenFor(name: string, { tokenEnv, authToken, auth }: TermsOptions): string | undefined {
   const given = [tokenEnv !== undefined, authToken !== undefined, !auth].filter(Boolean).length;
   if (given > 1) {
-    throw new CliError("usage", "--token-env, --auth-token and --no-auth exclude each other", {
-      exit: EXIT.usage,
-    });
+    throw new MailroomError("usage", "--token-env, --auth-token and --no-auth exclude each other");
   }
   if (!auth) return undefined;
   if (authToken !== undefined) return authToken;
   if (tokenEnv === undefined) return defaultReference(name);
   const reference = `\${${tokenEnv}}`;
   if (variableIn(reference) !== undefined) return reference;
-  throw new CliError("usage", `--token-env '${tokenEnv}' is not the name of an environment variable`, {
-    exit: EXIT.usage,
-    hint: "write the name alone, as in --token-env BETA_TOKEN",
+  throw new MailroomError("usage", `--token-env '${tokenEnv}' is not the name of an environment variable`, {
+    details: { hint: "write the name alone, as in --token-env BETA_TOKEN" },
   });
 }
 
-/** What came of it: a swarm that cannot be reached or written to yet is known all the same. */
+/** Shows the result: a swarm that is unreachable or has no token yet is registered too. */
 async function showAdded(
   client: MailClient,
   name: string,
@@ -137,7 +135,7 @@ async function showAdded(
   terminal: Terminal,
 ): Promise<ExitCode> {
   const added = (await othersOf(client)).find((swarm) => swarm.swarm_name === name);
-  if (added === undefined) throw new CliError("failure", `the server does not list '${name}'`);
+  if (added === undefined) throw new MailroomError("failure", `the server does not list '${name}'`);
   if (options.json === true) terminal.json(added);
   else for (const line of swarmTable([added], terminal)) terminal.out(line);
   if (added.is_active !== true) {
@@ -145,7 +143,7 @@ async function showAdded(
   }
   const variable = variableIn(added.auth_ref ?? "");
   if (added.auth_state === "needs token" && variable !== undefined) {
-    terminal.note(`nothing can be sent to it yet: ${variable} is not set where the server runs`);
+    terminal.note(`no mail can be sent to it yet: ${variable} is not set in the server's environment`);
   }
   return EXIT.ok;
 }
@@ -156,14 +154,14 @@ async function othersOf(client: MailClient): Promise<readonly RemoteSwarm[]> {
   return swarms.filter(({ swarm_name }) => swarm_name !== own);
 }
 
-function pingLine({ swarm_name, ok, latency, status, reason }: SwarmPing, { colours }: Terminal): string {
-  const name = harmless(swarm_name);
-  if (!ok) return `${name}  ${colours.red("no answer")}  ${harmless(reason ?? "")}`;
+function pingLine({ swarm_name, ok, latency, status, reason }: SwarmPing, { colors }: Terminal): string {
+  const name = escapeControlCharacters(swarm_name);
+  if (!ok) return `${name}  ${colors.red("no answer")}  ${escapeControlCharacters(reason ?? "")}`;
   const took = `${Math.round((latency ?? 0) * 1000)} ms`;
-  return `${name}  ${colours.green(harmless(status ?? "ok"))}  ${took}`;
+  return `${name}  ${colors.green(escapeControlCharacters(status ?? "ok"))}  ${took}`;
 }
 
-/** A server that was named, else the one that runs here. The registry is live: there is nothing to see without one. */
+/** Calls the given server, or the local one. The registry is live, so a server is required. */
 async function atServer(
   options: SwarmOptions,
   terminal: Terminal,

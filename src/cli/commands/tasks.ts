@@ -1,18 +1,22 @@
-/** `mailroom tasks`: what a server does and did. */
-import { loadConfig } from "../../config/index.js";
-import { TASK_STATUSES } from "../../engine/ports.js";
+/** `mailroom tasks`: the tasks of a running or stopped server. */
+
+import { MailroomError } from "../../base/index.js";
+import type { ApprovalDecision } from "../../client/index.js";
+import { TASK_STATUSES } from "../../engine/index.js";
+import { atServerOr } from "../../server/control.js";
+import { loadConfig } from "../../server/index.js";
 import { parseAnswer } from "../breakpoint-answer.js";
 import { clientFor, interruptible, parseAddress } from "../connect.js";
-import { atServerOr } from "../control/patience.js";
-import { CliError, EXIT, type ExitCode } from "../exit.js";
-import { type PlaceOptions, wholeNumber } from "../options.js";
-import { dataDirectoryOf, flagsOf } from "../place.js";
-import { renderEvents, showAnswer, type Viewer } from "../repl/message-commands.js";
-import { localDesk, ownDesk, type TaskDesk } from "../task-desk.js";
-import { taskTable } from "../task-table.js";
-import { harmless, type Terminal } from "../terminal.js";
+import { dataDirectoryOf, flagsOf } from "../data-directory.js";
+import { type DecisionOptions, decideCalls } from "../decisions.js";
+import { EXIT, type ExitCode } from "../exit.js";
+import { type DataOptions, wholeNumber } from "../options.js";
+import { type EventPrinter, renderEvents, showAnswer } from "../repl/message-commands.js";
+import { taskTable } from "../tables.js";
+import { localTasks, ownTasks, type TaskSource } from "../tasks/source.js";
+import { escapeControlCharacters, type Terminal } from "../terminal.js";
 
-export interface TaskOptions extends PlaceOptions {
+export interface TaskOptions extends DataOptions {
   readonly url?: string;
   readonly token?: string;
 }
@@ -24,12 +28,13 @@ export async function listTasks(
   const limit = wholeNumber(options.limit, "--limit", 1, 100_000);
   const status = TASK_STATUSES.find((one) => one === options.status);
   if (options.status !== undefined && status === undefined) {
-    throw new CliError("usage", `--status '${options.status}' is none of ${TASK_STATUSES.join(", ")}`, {
-      exit: EXIT.usage,
-    });
+    throw new MailroomError(
+      "usage",
+      `--status '${options.status}' must be one of ${TASK_STATUSES.join(", ")}`,
+    );
   }
-  return atDesk(options, terminal, async (desk) => {
-    const tasks = await desk.list({ status, limit });
+  return withSource(options, terminal, async (source) => {
+    const tasks = await source.list({ status, limit });
     if (options.json === true) terminal.json({ tasks });
     else for (const line of taskTable(tasks, terminal)) terminal.out(line);
     return EXIT.ok;
@@ -41,18 +46,24 @@ export async function showTask(
   options: TaskOptions & { readonly verbose?: boolean },
   terminal: Terminal,
 ): Promise<ExitCode> {
-  return atDesk(options, terminal, async (desk, signal) => {
-    const task = await desk.find(wanted);
-    const events = desk.events(task, { follow: false, signal });
+  return withSource(options, terminal, async (source, signal) => {
+    const task = await source.find(wanted);
+    const events = source.events(task, { follow: false, signal });
+    const waits = task.status === "running" ? await source.waits(task) : [];
     if (options.json === true) {
       const all = [];
       for await (const event of events) all.push(event);
-      terminal.json({ ...task, events: all });
+      terminal.json({ ...task, ...(waits.length > 0 && { waiting_for: waits }), events: all });
       return EXIT.ok;
     }
     const head = `task ${task.task_id}  ${task.status}  ${task.task_owner}`;
-    terminal.out(terminal.colours.bold(harmless(head)));
-    await renderEvents(viewer(options, terminal), events);
+    terminal.out(terminal.colors.bold(escapeControlCharacters(head)));
+    for (const { from, to, since, until } of waits) {
+      const end = until === null ? "" : ` until ${until}`;
+      const state = since === null ? "is sending to" : "waits for";
+      terminal.out(terminal.colors.dim(escapeControlCharacters(`${from} ${state} ${to}${end}`)));
+    }
+    await renderEvents(printer(options, terminal), events);
     return EXIT.ok;
   });
 }
@@ -62,11 +73,11 @@ export async function followTask(
   options: TaskOptions & { readonly verbose?: boolean; readonly after?: string },
   terminal: Terminal,
 ): Promise<ExitCode> {
-  return atDesk(options, terminal, async (desk, signal) => {
-    const task = await desk.find(wanted);
+  return withSource(options, terminal, async (source, signal) => {
+    const task = await source.find(wanted);
     const { after } = options;
-    const events = desk.events(task, { follow: true, signal, ...(after !== undefined && { after }) });
-    return renderEvents(viewer(options, terminal), events);
+    const events = source.events(task, { follow: true, signal, ...(after !== undefined && { after }) });
+    return renderEvents(printer(options, terminal), events);
   });
 }
 
@@ -75,9 +86,9 @@ export async function cancelTask(
   options: TaskOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  return atDesk(options, terminal, async (desk) => {
-    const task = await desk.find(wanted);
-    await desk.cancel(task);
+  return withSource(options, terminal, async (source) => {
+    const task = await source.find(wanted);
+    await source.cancel(task);
     if (options.json === true) terminal.json({ task_id: task.task_id, status: "cancelled" });
     else terminal.out("cancelled");
     return EXIT.ok;
@@ -91,42 +102,61 @@ export async function answerTask(
   terminal: Terminal,
 ): Promise<ExitCode> {
   const answer = parseAnswer(words);
-  return atDesk(options, terminal, async (desk, signal) => {
-    const task = await desk.find(wanted);
-    return showAnswer(viewer(options, terminal), await desk.answer(task, answer, { as: options.as, signal }));
+  return withSource(options, terminal, async (source, signal) => {
+    const task = await source.find(wanted);
+    return showAnswer(
+      printer(options, terminal),
+      await source.answer(task, answer, { as: options.as, signal }),
+    );
   });
 }
 
-/** A server that was named, else the one that runs here, else what it left. */
-async function atDesk(
+export async function decideTask(
+  decision: ApprovalDecision["decision"],
+  wanted: string,
+  calls: readonly string[],
+  options: TaskOptions & DecisionOptions & { readonly as?: string },
+  terminal: Terminal,
+): Promise<ExitCode> {
+  return withSource(options, terminal, async (source) => {
+    const task = await source.find(wanted);
+    const decided = await decideCalls(source.as(task, options.as), task.key ?? "", decision, calls, options);
+    if (options.json === true) terminal.json({ task: task.task_id, decision, calls: decided });
+    else terminal.out(decision === "approve" ? "approved" : "rejected");
+    return EXIT.ok;
+  });
+}
+
+/** Uses the given server, else the local one, else its store. */
+async function withSource(
   options: TaskOptions,
   terminal: Terminal,
-  work: (desk: TaskDesk, signal: AbortSignal) => Promise<ExitCode>,
+  work: (source: TaskSource, signal: AbortSignal) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const desk = await openDesk(options, terminal);
+  const source = await openSource(options, terminal);
   const { signal, release } = interruptible();
   try {
-    return await work(desk, signal);
+    return await work(source, signal);
   } finally {
     release();
-    await desk.close();
+    await source.close();
   }
 }
 
-async function openDesk(options: TaskOptions, terminal: Terminal): Promise<TaskDesk> {
+async function openSource(options: TaskOptions, terminal: Terminal): Promise<TaskSource> {
   const directory = process.cwd();
   const { settings, rows } = loadConfig({ flags: flagsOf(options), env: terminal.env, directory });
   const elsewhere = rows.some(({ key, source }) => key === "client.url" && source.from !== "default");
-  if (elsewhere) return ownDesk(clientFor(parseAddress(settings.client.url, settings.client.token)));
+  if (elsewhere) return ownTasks(clientFor(parseAddress(settings.client.url, settings.client.token)));
   const data = await dataDirectoryOf(settings, directory);
-  const say = (line: string) => terminal.note(line);
-  return atServerOr(data, say, localDesk, async () => {
-    // The store is loaded only where it is needed.
-    const { storeDesk } = await import("../store-desk.js");
-    return storeDesk(data);
+  const notify = (line: string) => terminal.note(line);
+  return atServerOr(data, notify, localTasks, async () => {
+    // The store is loaded only when needed.
+    const { offlineTasks } = await import("../tasks/offline.js");
+    return offlineTasks(data);
   });
 }
 
-function viewer(options: TaskOptions & { readonly verbose?: boolean }, terminal: Terminal): Viewer {
+function printer(options: TaskOptions & { readonly verbose?: boolean }, terminal: Terminal): EventPrinter {
   return { terminal, json: options.json === true, verbose: options.verbose === true };
 }

@@ -1,24 +1,35 @@
-/** `mailroom token`: through the running server if there is one, else straight in the store. */
+/** `mailroom token`: through the running server, or directly in the store. */
+import { z } from "zod";
 import { type CreatedToken, ROLES, roleOf, type TokenInfo, Tokens } from "../../auth/index.js";
-import { systemClock } from "../../library/clock.js";
+import { MailroomError, systemClock } from "../../base/index.js";
+import type { LocalServer } from "../../server/control.js";
+import { allTokens, atServerOr, TOKENS_PATH } from "../../server/control.js";
 import { openStore } from "../../store/index.js";
-import { atServerOr } from "../control/patience.js";
-import type { LocalServer } from "../control/reach.js";
-import { allTokens, TOKENS_PATH } from "../control/tokens-api.js";
-import { CliError, EXIT, type ExitCode } from "../exit.js";
-import type { PlaceOptions } from "../options.js";
-import { placeFor } from "../place.js";
-import { requireData } from "../store-desk.js";
-import { harmless, type Terminal } from "../terminal.js";
-import { readCreated, readTokens } from "./token-answers.js";
+import { resolveDataDirectory } from "../data-directory.js";
+import { EXIT, type ExitCode } from "../exit.js";
+import type { DataOptions } from "../options.js";
+import { requireData } from "../tasks/offline.js";
+import { escapeControlCharacters, type Terminal } from "../terminal.js";
 
-interface TokenDesk {
+const Info = z.object({
+  tokenId: z.string(),
+  role: z.enum(ROLES),
+  id: z.string(),
+  label: z.string().exactOptional(),
+  createdAt: z.number(),
+  lastUsedAt: z.number().exactOptional(),
+  revokedAt: z.number().exactOptional(),
+});
+const Created = z.object({ token: z.string(), info: Info });
+const List = z.object({ tokens: z.array(Info) });
+
+interface TokenSource {
   create(request: { role: (typeof ROLES)[number]; id: string; label?: string }): Promise<CreatedToken>;
   list(): Promise<readonly TokenInfo[]>;
   revoke(id: string): Promise<void>;
 }
 
-export interface CreateOptions extends PlaceOptions {
+export interface CreateOptions extends DataOptions {
   readonly role: string;
   readonly id: string;
   readonly label?: string;
@@ -27,69 +38,66 @@ export interface CreateOptions extends PlaceOptions {
 export async function createToken(options: CreateOptions, terminal: Terminal): Promise<ExitCode> {
   const role = roleOf(options.role);
   if (role === undefined) {
-    throw new CliError("usage", `there is no role '${options.role}'`, {
-      exit: EXIT.usage,
-      hint: `the roles are: ${ROLES.join(", ")}`,
+    throw new MailroomError("usage", `unknown role '${options.role}'`, {
+      details: { hint: `the roles are: ${ROLES.join(", ")}` },
     });
   }
   const { id, label } = options;
-  const { token, info } = await atDesk(options, terminal, (desk) =>
-    desk.create({ role, id, ...(label !== undefined && { label }) }),
+  const { token, info } = await withSource(options, terminal, (source) =>
+    source.create({ role, id, ...(label !== undefined && { label }) }),
   );
   if (options.json === true) terminal.json({ token, token_id: info.tokenId, role, id });
   else {
-    // The token alone on standard output, so that it can be caught: TOKEN=$(mailroom token create …)
+    // Prints only the token on standard output, for TOKEN=$(mailroom token create …)
     terminal.out(token);
-    terminal.note(
-      `this is the only time it is shown; revoke it with 'mailroom token revoke ${info.tokenId}'`,
-    );
+    terminal.note(`the token is shown only once; revoke it with 'mailroom token revoke ${info.tokenId}'`);
   }
   return EXIT.ok;
 }
 
-export async function listTokens(options: PlaceOptions, terminal: Terminal): Promise<ExitCode> {
-  const tokens = await atDesk(options, terminal, (desk) => desk.list(), requireData);
+export async function listTokens(options: DataOptions, terminal: Terminal): Promise<ExitCode> {
+  const tokens = await withSource(options, terminal, (source) => source.list(), requireData);
   if (options.json === true) terminal.json({ tokens });
   else if (tokens.length === 0) terminal.out("no tokens");
   else for (const token of tokens) terminal.out(line(token, terminal));
   return EXIT.ok;
 }
 
-export async function revokeToken(id: string, options: PlaceOptions, terminal: Terminal): Promise<ExitCode> {
-  await atDesk(options, terminal, (desk) => desk.revoke(id), requireData);
+export async function revokeToken(id: string, options: DataOptions, terminal: Terminal): Promise<ExitCode> {
+  await withSource(options, terminal, (source) => source.revoke(id), requireData);
   if (options.json === true) terminal.json({ status: "revoked" });
   else terminal.out("revoked");
   return EXIT.ok;
 }
 
-async function atDesk<T>(
-  options: PlaceOptions,
+async function withSource<T>(
+  options: DataOptions,
   terminal: Terminal,
-  work: (desk: TokenDesk) => Promise<T>,
+  work: (source: TokenSource) => Promise<T>,
   check: (data: string) => void = () => {},
 ): Promise<T> {
-  const { data } = await placeFor(options, terminal);
+  const { data } = await resolveDataDirectory(options, terminal);
   const withServer = async (server: LocalServer) => {
     try {
-      return await work(remoteDesk(server.fetch));
+      return await work(remoteTokens(server.fetch));
     } finally {
       await server.close();
     }
   };
-  const say = (line: string) => terminal.note(line);
-  return atServerOr(data, say, withServer, async () => {
+  const notify = (line: string) => terminal.note(line);
+  return atServerOr(data, notify, withServer, async () => {
     check(data);
-    return inStore(data, say, work);
+    return inStore(data, notify, work);
   });
 }
 
 async function inStore<T>(
   data: string,
-  say: (line: string) => void,
-  work: (desk: TokenDesk) => Promise<T>,
+  notify: (line: string) => void,
+  work: (source: TokenSource) => Promise<T>,
 ): Promise<T> {
   const store = await openStore({ directory: data });
-  say(`no server runs on ${data}: working on its store`);
+  notify(`no server is running on ${data}: using its store`);
   try {
     const tokens = new Tokens({ store, clock: systemClock });
     return await work({
@@ -102,7 +110,7 @@ async function inStore<T>(
   }
 }
 
-function remoteDesk(fetch: (url: string, init: RequestInit) => Promise<Response>): TokenDesk {
+function remoteTokens(fetch: (url: string, init: RequestInit) => Promise<Response>): TokenSource {
   const call = async (method: string, path: string, body?: unknown): Promise<unknown> => {
     const response = await fetch(`http://localhost${path}`, {
       method,
@@ -111,7 +119,7 @@ function remoteDesk(fetch: (url: string, init: RequestInit) => Promise<Response>
     const answer: unknown = await response.json();
     if (response.ok) return answer;
     const detail = typeof answer === "object" && answer !== null && "detail" in answer ? answer.detail : "";
-    throw new CliError("refused", String(detail));
+    throw new MailroomError("refused", String(detail));
   };
   return {
     create: async (request) => readCreated(await call("POST", TOKENS_PATH, request)),
@@ -120,10 +128,18 @@ function remoteDesk(fetch: (url: string, init: RequestInit) => Promise<Response>
   };
 }
 
-function line(token: TokenInfo, { colours }: Terminal): string {
+function line(token: TokenInfo, { colors }: Terminal): string {
   const day = (at: number) => new Date(at).toISOString().slice(0, 10);
   const used = token.lastUsedAt === undefined ? "never used" : `used ${day(token.lastUsedAt)}`;
-  const state = token.revokedAt === undefined ? used : colours.red(`revoked ${day(token.revokedAt)}`);
-  const label = token.label === undefined ? "" : `  ${harmless(token.label)}`;
-  return `${token.tokenId}  ${token.role}:${harmless(token.id)}  made ${day(token.createdAt)}  ${state}${label}`;
+  const state = token.revokedAt === undefined ? used : colors.red(`revoked ${day(token.revokedAt)}`);
+  const label = token.label === undefined ? "" : `  ${escapeControlCharacters(token.label)}`;
+  return `${token.tokenId}  ${token.role}:${escapeControlCharacters(token.id)}  created ${day(token.createdAt)}  ${state}${label}`;
+}
+
+function readCreated(value: unknown): CreatedToken {
+  return Created.parse(value);
+}
+
+function readTokens(value: unknown): readonly TokenInfo[] {
+  return List.parse(value).tokens;
 }

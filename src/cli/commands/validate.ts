@@ -1,15 +1,23 @@
-/** `mailroom validate`: is this a swarm file or a message, and is it in order? */
+/** `mailroom validate`: detects swarm files and messages by content and checks them. */
+
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
-import { checkInterswarmMessage, checkMailMessage, type FormatProblem } from "../../mail/index.js";
-import { formatProblem, SwarmFileError } from "../../mail/swarm-file/problems.js";
-import { readSwarmFile } from "../../mail/swarm-file/read.js";
+import { messageOf, systemClock } from "../../base/index.js";
+import { withExamples } from "../../demo/index.js";
+import { MeshActions } from "../../doors/mesh/index.js";
+import {
+  checkInterswarmMessage,
+  checkMailMessage,
+  type FormatProblem,
+  formatProblem,
+  readSwarmFile,
+  swarmProblemsOf,
+} from "../../mail/index.js";
 import { defaultBuiltins, loadSwarmsFromText } from "../../swarm/index.js";
 import { EXIT, type ExitCode } from "../exit.js";
 import type { CommonOptions } from "../options.js";
-import { MeshActions } from "../server/mesh.js";
-import { harmless, type Terminal } from "../terminal.js";
+import { escapeControlCharacters, type Terminal } from "../terminal.js";
 
 export interface ValidateOptions extends CommonOptions {
   readonly strictIds?: boolean;
@@ -32,7 +40,7 @@ export async function runValidate(
   options: ValidateOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const { red, green, yellow } = terminal.colours;
+  const { red, green, yellow } = terminal.colors;
   let bad = 0;
   for (const file of files) {
     const verdict = await judge(file, options, terminal);
@@ -40,8 +48,9 @@ export async function runValidate(
     if (options.json === true) terminal.json(verdict);
     else {
       terminal.out(`${verdict.valid ? green("ok") : red("bad")}  ${file}  ${verdict.kind}`);
-      for (const problem of verdict.problems) terminal.out(`  ${harmless(problem)}`);
-      for (const warning of verdict.warnings) terminal.out(`  ${yellow("warning")} ${harmless(warning)}`);
+      for (const problem of verdict.problems) terminal.out(`  ${escapeControlCharacters(problem)}`);
+      for (const warning of verdict.warnings)
+        terminal.out(`  ${yellow("warning")} ${escapeControlCharacters(warning)}`);
     }
   }
   return bad === 0 ? EXIT.ok : EXIT.failure;
@@ -53,8 +62,14 @@ async function judge(file: string, options: ValidateOptions, terminal: Terminal)
     content = file === "-" ? await readAll(terminal.stdin) : await readFile(file, "utf8");
   } catch (error) {
     const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
-    const reason = missing ? "there is no such file" : error instanceof Error ? error.message : String(error);
-    return { file, kind: "unknown", valid: false, problems: [`it cannot be read: ${reason}`], warnings: [] };
+    const reason = missing ? "file not found" : messageOf(error);
+    return {
+      file,
+      kind: "unknown",
+      valid: false,
+      problems: [`cannot read the file: ${reason}`],
+      warnings: [],
+    };
   }
   const value = parse(content);
   const kind = kindOf(value);
@@ -70,10 +85,7 @@ async function judge(file: string, options: ValidateOptions, terminal: Terminal)
       return verdictOn(file, kind, checked.ok ? [] : checked.errors);
     }
     case "unknown": {
-      const problem =
-        value === undefined
-          ? notJson(content)
-          : "neither a swarm file nor a MAIL message: no key tells which";
+      const problem = value === undefined ? notJson(content) : "neither a swarm file nor a MAIL message";
       return { file, kind, valid: false, problems: [problem], warnings: [] };
     }
     default:
@@ -81,7 +93,7 @@ async function judge(file: string, options: ValidateOptions, terminal: Terminal)
   }
 }
 
-/** The keys that only one of them can have, so that a wrong file is judged by what it was meant to be. */
+/** Keys that only one kind has, so that an invalid file is checked as what it was meant to be. */
 function kindOf(value: unknown): Kind {
   if (Array.isArray(value)) return "swarm file";
   if (typeof value !== "object" || value === null) return "unknown";
@@ -92,8 +104,8 @@ function kindOf(value: unknown): Kind {
 }
 
 async function loadingWarnings(file: string, content: string) {
-  const standard = defaultBuiltins();
-  const mesh = new MeshActions();
+  const standard = withExamples(defaultBuiltins());
+  const mesh = new MeshActions(systemClock);
   const builtins = { ...standard, actions: { ...standard.actions, ...mesh.byReference } };
   try {
     const place = { source: file, directory: dirname(resolve(file)) };
@@ -111,12 +123,13 @@ async function swarmFile(file: string, content: string, options: ValidateOptions
       : readSwarmFile(content, file).warnings;
     return { file, kind: "swarm file", valid: true, problems: [], warnings: warnings.map(formatProblem) };
   } catch (error) {
-    if (!(error instanceof SwarmFileError)) throw error;
+    const problems = swarmProblemsOf(error);
+    if (problems === undefined) throw error;
     return {
       file,
       kind: "swarm file",
       valid: false,
-      problems: error.problems.map(formatProblem),
+      problems: problems.map(formatProblem),
       warnings: [],
     };
   }
@@ -139,9 +152,9 @@ function notJson(content: string): string {
   try {
     readSwarmFile(content);
   } catch (error) {
-    // The reader of swarm files knows the place in the text.
-    const [first] = error instanceof SwarmFileError ? error.problems : [];
+    // The swarm file parser reports the position in the text.
+    const [first] = swarmProblemsOf(error) ?? [];
     if (first !== undefined) return formatProblem(first);
   }
-  return "it is not JSON";
+  return "invalid JSON";
 }

@@ -1,30 +1,32 @@
-/** What a command of the client is: a row of a table, run by its words. */
+/** A client command: a row of the command table. */
+
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import type { Caller, MailClient } from "../../client/index.js";
-import { CliError, EXIT, type ExitCode } from "../exit.js";
+import { MailroomError, messageOf } from "../../base/index.js";
+import type { MailClient, WhoAmI } from "../../client/index.js";
+import type { ExitCode } from "../exit.js";
 import type { Terminal } from "../terminal.js";
 
-export interface Session {
+export interface ReplSession {
   readonly client: MailClient;
   readonly terminal: Terminal;
-  /** Data for scripts instead of words for people. */
+  /** Print JSON for scripts. */
   readonly json: boolean;
   readonly verbose: boolean;
-  /** Fires when the command shall end: Ctrl-C. */
+  /** Aborts the command (Ctrl-C). */
   readonly signal: AbortSignal;
-  /** Told who is calling from now on. */
-  readonly onCaller?: (caller: Caller | undefined) => void;
+  /** Called when the caller's identity changes. */
+  readonly onCaller?: (caller: WhoAmI | undefined) => void;
 }
 
-export interface Given {
+export interface ParsedArguments {
   readonly arguments: readonly string[];
   text(option: string): string | undefined;
   flag(option: string): boolean;
-  /** The argument at this place, which the table says is there. */
+  /** The argument at this index; the table guarantees that it exists. */
   argument(index: number): string;
 }
 
-export interface Command {
+export interface ReplCommand {
   readonly name: string;
   readonly aliases: readonly string[];
   /** `BODY [-s SUBJECT]` */
@@ -32,12 +34,12 @@ export interface Command {
   readonly summary: string;
   readonly minimum: number;
   readonly maximum: number;
-  /** The last argument is a text that people write without quotes too: further words belong to it. */
+  /** The last argument is a text that users may write without quotes: further words belong to it. */
   readonly endsInText?: boolean;
   readonly options?: NonNullable<ParseArgsConfig["options"]>;
-  /** Flags of the reference with one dash and several letters, which no parser understands. */
+  /** Flags of the reference with one dash and several letters, which parsers do not support. */
   readonly oldFlags?: Readonly<Record<string, string>>;
-  readonly run: (session: Session, given: Given) => Promise<ExitCode>;
+  readonly run: (session: ReplSession, given: ParsedArguments) => Promise<ExitCode>;
 }
 
 const COMMON = {
@@ -45,14 +47,14 @@ const COMMON = {
   verbose: { type: "boolean", short: "v" },
 } as const satisfies ParseArgsConfig["options"];
 
-/** @throws CliError `usage` */
+/** @throws MailroomError `usage` */
 export async function runCommand(
-  command: Command,
+  command: ReplCommand,
   words: readonly string[],
-  session: Session,
+  session: ReplSession,
 ): Promise<ExitCode> {
   const given = parse(command, words);
-  const changed: Session = {
+  const changed: ReplSession = {
     ...session,
     json: session.json || given.flag("json"),
     verbose: session.verbose || given.flag("verbose"),
@@ -60,20 +62,20 @@ export async function runCommand(
   return command.run(changed, given);
 }
 
-function parse(command: Command, words: readonly string[]): Given {
+function parse(command: ReplCommand, words: readonly string[]): ParsedArguments {
   const args = words.map((word) => command.oldFlags?.[word] ?? word);
   let parsed: { values: Record<string, unknown>; positionals: string[] };
   try {
     parsed = parseArgs({ args, options: { ...COMMON, ...command.options }, allowPositionals: true });
   } catch (error) {
-    throw wrongUse(command, error instanceof Error ? error.message : String(error));
+    throw usageError(command, messageOf(error));
   }
   const { values } = parsed;
   const positionals =
     command.endsInText === true ? joinText(parsed.positionals, command.maximum) : parsed.positionals;
-  if (positionals.length < command.minimum) throw wrongUse(command, "something is missing");
+  if (positionals.length < command.minimum) throw usageError(command, "missing argument");
   if (positionals.length > command.maximum) {
-    throw wrongUse(command, `'${positionals[command.maximum]}' is too much: put quotes around texts`);
+    throw usageError(command, `'${positionals[command.maximum]}' is too much: put quotes around texts`);
   }
   return {
     arguments: positionals,
@@ -83,22 +85,21 @@ function parse(command: Command, words: readonly string[]): Given {
   };
 }
 
-/** The last of `count` arguments takes in all that follow it. */
+/** Joins all words from the last of `count` arguments on. */
 function joinText(words: readonly string[], count: number): string[] {
   if (words.length <= count) return [...words];
   return [...words.slice(0, count - 1), words.slice(count - 1).join(" ")];
 }
 
-export function wrongUse(command: Command, message: string): CliError {
-  return new CliError("usage", `${command.name}: ${message}`, {
-    exit: EXIT.usage,
-    hint: `usage: ${command.name} ${command.usage}`.trim(),
+export function usageError(command: ReplCommand, message: string): MailroomError {
+  return new MailroomError("usage", `${command.name}: ${message}`, {
+    details: { hint: `usage: ${command.name} ${command.usage}`.trim() },
   });
 }
 
-/** The one way to show a result: as data, or as lines. */
+/** Prints a result as JSON or as lines. */
 export function show(
-  session: Pick<Session, "json" | "terminal">,
+  session: Pick<ReplSession, "json" | "terminal">,
   data: unknown,
   lines: readonly string[],
 ): void {

@@ -1,14 +1,16 @@
-/** The prompt: reads lines, runs commands, survives their failures. */
+/** The prompt: reads lines and runs commands; a failed command does not end it. */
+
 import { readFile, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
-import type { Caller, MailClient } from "../../client/index.js";
+import { messageOf } from "../../base/index.js";
+import type { MailClient, WhoAmI } from "../../client/index.js";
 import { explain } from "../exit.js";
 import type { Terminal } from "../terminal.js";
-import { runCommand, type Session } from "./command.js";
+import { type ReplSession, runCommand } from "./command.js";
 import { complete, findCommand, helpLines, usageLines } from "./table.js";
-import { splitWords } from "./words.js";
+import { tokenize } from "./tokenize.js";
 
 const HISTORY_SIZE = 1000;
 
@@ -17,8 +19,8 @@ export interface LoopOptions {
   readonly terminal: Terminal;
   readonly json: boolean;
   readonly verbose: boolean;
-  readonly caller: Caller | undefined;
-  /** Where lines are remembered. Default: `.mailroom_history` in the home directory. */
+  readonly caller: WhoAmI | undefined;
+  /** File of the line history. Default: `.mailroom_history` in the home directory. */
   readonly historyFile?: string;
 }
 
@@ -39,7 +41,7 @@ export async function runLoop(options: LoopOptions): Promise<void> {
   lines.on("SIGINT", () => {
     if (running !== undefined) running.abort(new Error("interrupted"));
     else {
-      // As in a shell: what was typed so far is given up.
+      // Like a shell: drops the current input.
       terminal.out("^C  (Ctrl-D or 'exit' leaves)");
       lines.write(null, { ctrl: true, name: "u" });
       lines.prompt();
@@ -57,7 +59,7 @@ export async function runLoop(options: LoopOptions): Promise<void> {
     if (name === "exit" || name === "quit") break;
     if (name !== undefined) {
       running = new AbortController();
-      const session: Session = {
+      const session: ReplSession = {
         ...options,
         signal: running.signal,
         onCaller: (next) => {
@@ -73,8 +75,8 @@ export async function runLoop(options: LoopOptions): Promise<void> {
   await writeHistory(file, lines);
 }
 
-/** A command that fails says so; the prompt comes back all the same. */
-async function runLine(name: string, rest: readonly string[], session: Session): Promise<void> {
+/** Prints the error of a failed command; the prompt continues. */
+async function runLine(name: string, rest: readonly string[], session: ReplSession): Promise<void> {
   const { terminal } = session;
   try {
     if (name === "help" || name === "?") {
@@ -85,28 +87,26 @@ async function runLine(name: string, rest: readonly string[], session: Session):
     await runCommand(findCommand(name, rest), rest, session);
   } catch (error) {
     if (session.signal.aborted) {
-      terminal.note("interrupted; a task that was started goes on: 'tasks-get' lists it");
+      terminal.note("interrupted; a started task continues: list it with 'tasks-get'");
       return;
     }
     const { message, hint } = explain(error);
-    terminal.note(`${terminal.colours.red("error:")} ${message}`);
-    if (hint !== undefined) terminal.note(terminal.colours.dim(`  ${hint}`));
+    terminal.note(`${terminal.colors.red("error:")} ${message}`);
+    if (hint !== undefined) terminal.note(terminal.colors.dim(`  ${hint}`));
   }
 }
 
 function wordsOf(line: string, terminal: Terminal): string[] {
   try {
-    return splitWords(line);
+    return tokenize(line);
   } catch (error) {
-    terminal.note(
-      `${terminal.colours.red("error:")} ${error instanceof Error ? error.message : String(error)}`,
-    );
+    terminal.note(`${terminal.colors.red("error:")} ${messageOf(error)}`);
     return [];
   }
 }
 
 /** `mail::user:ann@127.0.0.1:8000> ` */
-export function promptFor(url: string, caller: Caller | undefined): string {
+export function promptFor(url: string, caller: WhoAmI | undefined): string {
   const host = new URL(url).host;
   if (caller === undefined) return `mail::nobody@${host}> `;
   const { id } = caller;
@@ -115,7 +115,7 @@ export function promptFor(url: string, caller: Caller | undefined): string {
 }
 
 async function readHistory(file: string): Promise<string[]> {
-  // The newest line is the last of the file and the first of the list.
+  // The newest line is last in the file and first in the list.
   const text = await readFile(file, "utf8").catch(() => "");
   return text
     .split("\n")
@@ -123,7 +123,7 @@ async function readHistory(file: string): Promise<string[]> {
     .reverse();
 }
 
-/** A token that was typed is not remembered. */
+/** Lines with tokens are not stored. */
 async function writeHistory(file: string, lines: Interface): Promise<void> {
   const history = "history" in lines && Array.isArray(lines.history) ? lines.history : [];
   const kept = history

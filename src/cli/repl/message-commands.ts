@@ -1,9 +1,10 @@
-/** Messages to the swarm, and to others through it. */
-import { endsRound, type MailEvent, type MessageAnswer, type MessageOptions } from "../../client/index.js";
-import { CliError, EXIT, type ExitCode } from "../exit.js";
+/** Commands that send messages to the swarm and to other swarms. */
+import { MailroomError } from "../../base/index.js";
+import { endsRound, type MessageAnswer, type MessageOptions, type TaskEvent } from "../../client/index.js";
+import { EXIT, type ExitCode } from "../exit.js";
 import { createRenderer } from "../render.js";
-import { harmless } from "../terminal.js";
-import { type Command, type Given, type Session, show } from "./command.js";
+import { escapeControlCharacters } from "../terminal.js";
+import { type ParsedArguments, type ReplCommand, type ReplSession, show } from "./command.js";
 
 const MESSAGE_OPTIONS = {
   subject: { type: "string", short: "s" },
@@ -18,7 +19,7 @@ const OLD_FLAGS = { "-tid": "--task-id", "-se": "--show-events", "-rf": "--resum
 
 const USAGE = "BODY [-s SUBJECT] [-t TYPE] [--task-id ID] [-e ENTRYPOINT] [--resume-from WHAT] [-k JSON]";
 
-export const MESSAGE_COMMANDS: readonly Command[] = [
+export const MESSAGE_COMMANDS: readonly ReplCommand[] = [
   {
     name: "message",
     aliases: ["m", "msg"],
@@ -32,10 +33,10 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
       "no-wait": { type: "boolean" },
     },
     oldFlags: OLD_FLAGS,
-    summary: "ask the swarm, watch it work, get the answer",
+    summary: "send a message to the swarm and show its work and answer",
     run: async (session, given) => {
       const options = optionsOf(given);
-      // A script wants the answer and nothing else; a person wants to see what happens.
+      // Scripts get only the answer; users see the events.
       if (!session.json && !given.flag("no-wait")) return watch(session, given.argument(0), options);
       const answer = await session.client.postMessage(given.argument(0), {
         ...options,
@@ -55,7 +56,7 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
     endsInText: true,
     options: MESSAGE_OPTIONS,
     oldFlags: OLD_FLAGS,
-    summary: "the same; with --json one event per line",
+    summary: "same as message; with --json, print one event per line",
     run: (session, given) => watch(session, given.argument(0), optionsOf(given)),
   },
   {
@@ -66,7 +67,7 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
     maximum: 3,
     options: { subject: MESSAGE_OPTIONS.subject, type: MESSAGE_OPTIONS.type, "task-id": { type: "string" } },
     oldFlags: OLD_FLAGS,
-    summary: "write to agents of other swarms (TARGETS: agent@swarm,agent@swarm)",
+    summary: "send to agents of other swarms (TARGETS: agent@swarm,agent@swarm)",
     run: async (session, given) => {
       const targets = given
         .argument(1)
@@ -90,18 +91,21 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
   },
 ];
 
-/** The part of a session that showing something needs. */
-export type Viewer = Pick<Session, "terminal" | "json" | "verbose">;
+/** The part of a session that printing needs. */
+export type EventPrinter = Pick<ReplSession, "terminal" | "json" | "verbose">;
 
-/** Shows a task's events as they come, and how it ended. */
-export async function renderEvents(session: Viewer, events: AsyncIterable<MailEvent>): Promise<ExitCode> {
+/** Prints a task's events as they arrive, and its outcome. */
+export async function renderEvents(
+  session: EventPrinter,
+  events: AsyncIterable<TaskEvent>,
+): Promise<ExitCode> {
   const { terminal } = session;
   const render = createRenderer({
-    colours: terminal.colours,
+    colors: terminal.colors,
     columns: terminal.columns,
     verbose: session.verbose,
   });
-  let last: MailEvent | undefined;
+  let last: TaskEvent | undefined;
   for await (const event of events) {
     last = event;
     if (session.json) terminal.json(event);
@@ -110,29 +114,31 @@ export async function renderEvents(session: Viewer, events: AsyncIterable<MailEv
   if (last === undefined || !endsRound(last)) return EXIT.ok;
   const status = last.data.status ?? (last.event === "task_error" ? "failed" : "completed");
   if (!session.json && status === "paused" && waitsForAnswer(last) && last.data.task_id !== undefined) {
-    terminal.out(terminal.colours.dim(`  answer with: task-answer ${last.data.task_id} "…"`));
+    terminal.out(terminal.colors.dim(`  answer with: task-answer ${last.data.task_id} "…"`));
   }
   return exitFor(status);
 }
 
-/** A task that an agent holds up waits for nobody's answer. */
-function waitsForAnswer({ data }: MailEvent): boolean {
+/** A task that an agent paused has no open breakpoint. */
+function waitsForAnswer({ data }: TaskEvent): boolean {
   return data.extra_data.reason === undefined;
 }
 
-export function showAnswer(session: Viewer, answer: MessageAnswer): ExitCode {
-  const { dim } = session.terminal.colours;
+export function showAnswer(session: EventPrinter, answer: MessageAnswer): ExitCode {
+  const { dim } = session.terminal.colors;
   const waiting = (answer.breakpoint ?? []).map(
-    (call) => `? ${harmless(call.name)}(${harmless(call.arguments)})  ${dim(call.call_id)}`,
+    (call) =>
+      `? ${escapeControlCharacters(call.name)}(${escapeControlCharacters(call.arguments)})  ${dim(call.call_id)}`,
   );
-  const text = answer.status === "paused" && waiting.length > 0 ? waiting : [harmless(answer.response)];
+  const text =
+    answer.status === "paused" && waiting.length > 0 ? waiting : [escapeControlCharacters(answer.response)];
   const head = answer.status === undefined || answer.status === "completed" ? [] : [answer.status];
-  const where = answer.task_id === undefined ? [] : [dim(`task ${harmless(answer.task_id)}`)];
+  const where = answer.task_id === undefined ? [] : [dim(`task ${escapeControlCharacters(answer.task_id)}`)];
   show(session, answer, [...head, ...text.filter((line) => line !== ""), ...where]);
   return exitFor(answer.status ?? "completed");
 }
 
-async function watch(session: Session, body: string, options: MessageOptions): Promise<ExitCode> {
+async function watch(session: ReplSession, body: string, options: MessageOptions): Promise<ExitCode> {
   return renderEvents(
     session,
     session.client.postMessageStream(body, { ...options, signal: session.signal }),
@@ -154,7 +160,7 @@ function exitFor(status: NonNullable<MessageAnswer["status"]>): ExitCode {
   }
 }
 
-function optionsOf(given: Given): MessageOptions {
+function optionsOf(given: ParsedArguments): MessageOptions {
   const subject = given.text("subject");
   const taskId = given.text("task-id");
   const entrypoint = given.text("entrypoint");
@@ -182,7 +188,7 @@ function oneOf<T extends string>(
   if (value === undefined) return undefined;
   const found = known.find((one) => one === value);
   if (found !== undefined) return found;
-  throw new CliError("usage", `--${name} '${value}' is none of ${known.join(", ")}`, { exit: EXIT.usage });
+  throw new MailroomError("usage", `--${name} '${value}' must be one of ${known.join(", ")}`);
 }
 
 function kwargsOf(text: string | undefined): Record<string, unknown> | undefined {
@@ -191,7 +197,7 @@ function kwargsOf(text: string | undefined): Record<string, unknown> | undefined
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
   } catch {
-    // Said below, as for any other text that is not an object.
+    // Reported below, like any other text that is not an object.
   }
-  throw new CliError("usage", `--kwargs '${text}' is not a JSON object`, { exit: EXIT.usage });
+  throw new MailroomError("usage", `--kwargs '${text}' is not a JSON object`);
 }

@@ -1,27 +1,29 @@
-/** The server, its swarms, and who is calling. */
+/** Commands for the server, its swarms and the caller's identity. */
 
 import { EXIT } from "../exit.js";
-import { harmless } from "../terminal.js";
-import { type Command, type Session, show, wrongUse } from "./command.js";
+import { escapeControlCharacters } from "../terminal.js";
+import { type ReplCommand, type ReplSession, show, usageError } from "./command.js";
 
 const none = { usage: "", minimum: 0, maximum: 0 } as const;
 
-/** Without a token one may still be somebody: a server in development has a name for those. */
-async function tellCaller({ client, signal, onCaller }: Session): Promise<void> {
+/** Without a token the caller may still have an identity: in development mode the server assigns one. */
+async function tellCaller({ client, signal, onCaller }: ReplSession): Promise<void> {
   if (onCaller !== undefined) onCaller(await client.whoami({ signal }).catch(() => undefined));
 }
 
-export const SERVER_COMMANDS: readonly Command[] = [
+export const SERVER_COMMANDS: readonly ReplCommand[] = [
   {
     ...none,
     name: "ping",
     aliases: ["p"],
-    summary: "which server and swarm this is",
+    summary: "show the server and its swarm",
     run: async (session) => {
       const info = await session.client.ping({ signal: session.signal });
       const swarm = typeof info.swarm === "string" ? info.swarm : (info.swarm?.name ?? "?");
       const protocol = info.protocol_version ?? info.version ?? "?";
-      show(session, info, [`${info.status}: swarm ${harmless(swarm)}, MAIL ${harmless(protocol)}`]);
+      show(session, info, [
+        `${info.status}: swarm ${escapeControlCharacters(swarm)}, MAIL ${escapeControlCharacters(protocol)}`,
+      ]);
       return EXIT.ok;
     },
   },
@@ -29,10 +31,10 @@ export const SERVER_COMMANDS: readonly Command[] = [
     ...none,
     name: "health",
     aliases: ["h"],
-    summary: "how the server says it is",
+    summary: "show the server's health",
     run: async (session) => {
       const health = await session.client.getHealth({ signal: session.signal });
-      show(session, health, [harmless(health.status)]);
+      show(session, health, [escapeControlCharacters(health.status)]);
       return EXIT.ok;
     },
   },
@@ -42,10 +44,10 @@ export const SERVER_COMMANDS: readonly Command[] = [
     usage: "STATUS",
     minimum: 1,
     maximum: 1,
-    summary: "change what the server says of its health (admin)",
+    summary: "change the server's reported health (admin)",
     run: async (session, given) => {
       const health = await session.client.updateHealth(given.argument(0), { signal: session.signal });
-      show(session, health, [harmless(health.status)]);
+      show(session, health, [escapeControlCharacters(health.status)]);
       return EXIT.ok;
     },
   },
@@ -64,7 +66,7 @@ export const SERVER_COMMANDS: readonly Command[] = [
           throw error;
         });
       session.onCaller?.(caller);
-      show(session, caller, [`you are ${caller.role}:${harmless(caller.id)}`]);
+      show(session, caller, [`you are ${caller.role}:${escapeControlCharacters(caller.id)}`]);
       return EXIT.ok;
     },
   },
@@ -72,11 +74,11 @@ export const SERVER_COMMANDS: readonly Command[] = [
     ...none,
     name: "logout",
     aliases: ["lo"],
-    summary: "forget the token",
+    summary: "drop the token",
     run: async (session) => {
       session.client.logout();
       await tellCaller(session);
-      show(session, { status: "logged out" }, ["the token is forgotten"]);
+      show(session, { status: "logged out" }, ["token dropped"]);
       return EXIT.ok;
     },
   },
@@ -84,10 +86,10 @@ export const SERVER_COMMANDS: readonly Command[] = [
     ...none,
     name: "whoami",
     aliases: ["me", "id"],
-    summary: "who you are to the server",
+    summary: "show your identity",
     run: async (session) => {
       const caller = await session.client.whoami({ signal: session.signal });
-      show(session, caller, [`${caller.role}:${harmless(caller.id)}`]);
+      show(session, caller, [`${caller.role}:${escapeControlCharacters(caller.id)}`]);
       return EXIT.ok;
     },
   },
@@ -95,13 +97,13 @@ export const SERVER_COMMANDS: readonly Command[] = [
     ...none,
     name: "status",
     aliases: ["s"],
-    summary: "the swarm, and whether a task of yours runs",
+    summary: "show the swarm's status and whether a task of yours is running",
     run: async (session) => {
       const status = await session.client.getStatus({ signal: session.signal });
       show(session, status, [
-        `swarm ${harmless(status.swarm.name)}: ${harmless(status.swarm.status)}`,
+        `swarm ${escapeControlCharacters(status.swarm.name)}: ${escapeControlCharacters(status.swarm.status)}`,
         `active users: ${status.active_users}`,
-        `a task of yours runs: ${status.user_task_running ? "yes" : "no"}`,
+        `task running: ${status.user_task_running ? "yes" : "no"}`,
       ]);
       return EXIT.ok;
     },
@@ -110,14 +112,14 @@ export const SERVER_COMMANDS: readonly Command[] = [
     ...none,
     name: "swarms-get",
     aliases: ["sg", "swarms-g"],
-    summary: "the swarms that the server knows",
+    summary: "list the registered swarms",
     run: async (session) => {
       const swarms = await session.client.getSwarms({ signal: session.signal });
       const lines = swarms.map(
         (swarm) =>
-          `${harmless(swarm.swarm_name)}  ${harmless(swarm.base_url ?? "")}  ${swarm.is_active === false ? "not reachable" : "active"}`,
+          `${escapeControlCharacters(swarm.swarm_name)}  ${escapeControlCharacters(swarm.base_url ?? "")}  ${swarm.is_active === false ? "not reachable" : "active"}`,
       );
-      show(session, { swarms }, lines.length === 0 ? ["no swarms are known"] : lines);
+      show(session, { swarms }, lines.length === 0 ? ["no swarms are registered"] : lines);
       return EXIT.ok;
     },
   },
@@ -128,7 +130,7 @@ export const SERVER_COMMANDS: readonly Command[] = [
     minimum: 2,
     maximum: 3,
     options: { volatile: { type: "boolean", short: "V" } },
-    summary: "make another swarm known (admin); -V: only until the next start",
+    summary: "register another swarm (admin); -V: only until the next start",
     run: async (session, given) => {
       const authToken = given.arguments[2];
       const receipt = await session.client.registerSwarm({
@@ -138,7 +140,9 @@ export const SERVER_COMMANDS: readonly Command[] = [
         volatile: given.flag("volatile"),
         signal: session.signal,
       });
-      show(session, receipt, [`${harmless(receipt.swarm_name)}: ${harmless(receipt.status)}`]);
+      show(session, receipt, [
+        `${escapeControlCharacters(receipt.swarm_name)}: ${escapeControlCharacters(receipt.status)}`,
+      ]);
       return EXIT.ok;
     },
   },
@@ -146,10 +150,10 @@ export const SERVER_COMMANDS: readonly Command[] = [
     ...none,
     name: "swarm-dump",
     aliases: ["sd", "swarm-d"],
-    summary: "the definition in force (admin)",
+    summary: "show the active definition (admin)",
     run: async (session) => {
       const dump = await session.client.dumpSwarm({ signal: session.signal });
-      show(session, dump, [harmless(JSON.stringify(dump.swarm ?? dump, undefined, 2))]);
+      show(session, dump, [escapeControlCharacters(JSON.stringify(dump.swarm ?? dump, undefined, 2))]);
       return EXIT.ok;
     },
   },
@@ -159,10 +163,12 @@ export const SERVER_COMMANDS: readonly Command[] = [
     usage: "JSON",
     minimum: 1,
     maximum: 1,
-    summary: "replace the definition by this one (admin)",
+    summary: "replace the active definition (admin)",
     run: async (session, given) => {
       const receipt = await session.client.loadSwarm(given.argument(0), { signal: session.signal });
-      show(session, receipt, [`${harmless(receipt.swarm_name)}: ${harmless(receipt.status)}`]);
+      show(session, receipt, [
+        `${escapeControlCharacters(receipt.swarm_name)}: ${escapeControlCharacters(receipt.status)}`,
+      ]);
       return EXIT.ok;
     },
   },
@@ -191,7 +197,7 @@ export const SERVER_COMMANDS: readonly Command[] = [
         try {
           return JSON.parse(text);
         } catch {
-          throw wrongUse(this, `${what} is not JSON`);
+          throw usageError(this, `${what} is not JSON`);
         }
       };
       const request = {
@@ -204,7 +210,7 @@ export const SERVER_COMMANDS: readonly Command[] = [
         kwargs: json("-k", given.text("kwargs")),
       };
       const answer = await session.client.postResponses(request, { signal: session.signal });
-      show(session, answer, [harmless(JSON.stringify(answer, undefined, 2))]);
+      show(session, answer, [escapeControlCharacters(JSON.stringify(answer, undefined, 2))]);
       return EXIT.ok;
     },
   },

@@ -1,26 +1,25 @@
-/** All commands of the client, and how to find one. */
-import { didYouMean } from "../../mail/swarm-file/suggest.js";
-import { CliError, EXIT } from "../exit.js";
-import type { Command } from "./command.js";
+/** All client commands, and their lookup. */
+import { didYouMean, MailroomError } from "../../base/index.js";
+import type { ReplCommand } from "./command.js";
 import { MESSAGE_COMMANDS } from "./message-commands.js";
 import { SERVER_COMMANDS } from "./server-commands.js";
 import { TASK_COMMANDS } from "./task-commands.js";
 
-export const COMMANDS: readonly Command[] = [...MESSAGE_COMMANDS, ...TASK_COMMANDS, ...SERVER_COMMANDS];
+export const COMMANDS: readonly ReplCommand[] = [...MESSAGE_COMMANDS, ...TASK_COMMANDS, ...SERVER_COMMANDS];
 
 /**
- * @param rest the words that follow: a line of several that begins with no command is perhaps a message
- * @throws CliError that says what may have been meant
+ *
+ * @param rest the words after the name: an unknown command with several words may be a message
+ * @throws MailroomError with suggestions
  */
-export function findCommand(name: string, rest: readonly string[] = []): Command {
+export function findCommand(name: string, rest: readonly string[] = []): ReplCommand {
   const found = COMMANDS.find((command) => command.name === name || command.aliases.includes(name));
   if (found !== undefined) return found;
   const names = COMMANDS.flatMap((command) => [command.name, ...command.aliases]);
   const near = didYouMean(name, names);
   const command = near?.startsWith("did you mean") ? near : "'help' lists the commands";
-  throw new CliError("unknown_command", `there is no command '${name}'`, {
-    exit: EXIT.usage,
-    hint: rest.length === 0 ? command : `to say it to the swarm: message "…" (${command})`,
+  throw new MailroomError("unknown_command", `unknown command '${name}'`, {
+    details: { hint: rest.length === 0 ? command : `to send it to the swarm: message "…" (${command})` },
   });
 }
 
@@ -42,7 +41,7 @@ export function usageLines(name: string): string[] {
   return [`${command.name} ${command.usage}`.trim(), `  ${command.summary}`];
 }
 
-/** What Tab offers. */
+/** Completions for Tab. */
 export function complete(line: string): [string[], string] {
   const names = [...COMMANDS.map(({ name }) => name), "help", "exit", "quit"];
   const fitting = names.filter((name) => name.startsWith(line));

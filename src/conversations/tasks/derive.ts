@@ -1,21 +1,27 @@
 /**
- * A task's journal read as a conversation's (decisions F4). Nothing of it is stored: each entry of the task stands for
- * some entries of a conversation, and what they are follows from the entry, its number, and what the journal said up
- * to it. So the same entry gives the same turns and events whenever it is read.
+ * Reads a task's journal as a conversation's (decision F4). Nothing of it is stored: each entry of the task yields
+ * entries of a conversation, determined by the entry, its number and the journal before it. So the same entry gives
+ * the same turns and events whenever it is read.
  */
-import { isEndingNotice } from "../../engine/deciding/interswarm.js";
-import type { Entry, Opened, TurnTaken } from "../../engine/entries.js";
-import type { InstanceId, TaskStatus } from "../../engine/ports.js";
-import type { MAILAddress, MAILMessage } from "../../mail/message.js";
-import { recipientsOf } from "../../mail/render.js";
-import { CONVERSATION_JOURNAL_VERSION, type ConversationEntry, type Created } from "../domain/entries.js";
-import { permissionsFor } from "../domain/roles.js";
-import type { ConversationStatus, Participant, Turn } from "../domain/types.js";
 
-/** The author of what no person and no agent has said. */
+import type { Entry, InstanceId, Opened, TaskStatus, TurnTaken } from "../../engine/index.js";
+import type { MAILAddress, MAILMessage } from "../../mail/index.js";
+import { isEndingNotice, recipientsOf } from "../../mail/index.js";
+import {
+  CONVERSATION_JOURNAL_VERSION,
+  type ConversationEntry,
+  type Created,
+  type OpenCall,
+} from "../rules/entries.js";
+import { permissionsFor } from "../rules/roles.js";
+import type { ConversationStatus, Participant, Turn } from "../rules/types.js";
+
+/** The author of turns that come from neither a user nor an agent. */
 export const SYSTEM = "system";
 
-/** Members of a task come and go with its mail, and it has no threads: nobody invites, removes or branches. */
+/**
+ * Membership of a task follows its mail, and it has no threads: nothing can be invited, removed or branched.
+ */
 const IN_A_TASK = { canInvite: false, canRemove: false, canCreateThreads: false } as const;
 const OWNER = permissionsFor("initiator", IN_A_TASK);
 const WORKER = permissionsFor("assistant", IN_A_TASK);
@@ -27,25 +33,33 @@ const turnIdOf = (key: string, number: number): string => `turn-${key}-${number}
 /** The journal number of the entry that a turn was made from. */
 export const numberOfTurn = (id: string): number => Number(id.slice(id.lastIndexOf("-") + 1));
 
-/** Whose tasks they are, as MAP calls them (decisions F1). */
+/** The participant id of a task's owner (decision F1). */
 export const ownerIdOf = ({ role, id }: InstanceId): string => `${role}:${id}`;
 
-/** What earlier entries say that later ones do not repeat. Everything is set once, so it holds for any earlier number. */
-export interface Memory {
+/**
+ * Facts from earlier entries that later entries need. Each is set once, so it is valid for any earlier
+ * number.
+ */
+export interface DerivationState {
   readonly key: string;
   readonly instance: InstanceId;
-  /** Participants by the number of the entry that brought them in. */
+  /** Participants by the number of the entry that added them. */
   readonly since: Map<string, number>;
-  /** Requests by their id: the turn that a response answers. */
+  /** Requests by id: the number of the turn that a response answers. */
   readonly requests: Map<string, number>;
-  /** Tool calls by agent and id: the entry that has their arguments. */
+  /** Tool calls by agent and id: the number of the entry that holds their arguments. */
   readonly asked: Map<string, number>;
-  /** Messages that made an ended task go on: the journal says so in the entry after them, a conversation before. */
+  /**
+   * Messages that resumed an ended task. The journal records that after the message, a conversation before
+   * it.
+   */
   readonly resuming: Set<number>;
   lastSent: number;
+  /** Calls that wait for a user, by agent and id. */
+  readonly open: Map<string, OpenCall>;
 }
 
-export function beginMemory({ task }: Opened): Memory {
+export function beginDerivation({ task }: Opened): DerivationState {
   const { key, instance } = task;
   return {
     key,
@@ -55,56 +69,90 @@ export function beginMemory({ task }: Opened): Memory {
     asked: new Map(),
     resuming: new Set(),
     lastSent: 0,
+    open: new Map(),
   };
 }
 
-/** Takes note of an entry. Entries come in order, each once, and those that were decided together before any of them is derived. */
-export function remember(memory: Memory, number: number, entry: Entry): void {
+/**
+ * Records the facts of an entry. Called once per entry, in order, for a whole batch before any of it is
+ * derived.
+ */
+export function remember(derivation: DerivationState, number: number, entry: Entry): void {
   const message = messageOf(entry);
   if (message !== undefined) {
-    for (const id of partiesOf(entry, message)) if (!memory.since.has(id)) memory.since.set(id, number);
-    if (message.msg_type === "request" && !memory.requests.has(message.message.request_id)) {
-      memory.requests.set(message.message.request_id, number);
+    for (const id of partiesOf(entry, message))
+      if (!derivation.since.has(id)) derivation.since.set(id, number);
+    if (message.msg_type === "request" && !derivation.requests.has(message.message.request_id)) {
+      derivation.requests.set(message.message.request_id, number);
     }
   }
-  if (entry.t === "sent") memory.lastSent = number;
-  if (entry.t === "resumed" && memory.lastSent === number - 1) memory.resuming.add(number - 1);
+  if (entry.t === "sent") derivation.lastSent = number;
+  if (entry.t === "resumed" && derivation.lastSent === number - 1) derivation.resuming.add(number - 1);
+  noteOpenCalls(derivation, entry);
   if (entry.t !== "turn") return;
-  for (const { id } of entry.calls) memory.asked.set(callKey(entry.agent, id), number);
+  for (const { id } of entry.calls) derivation.asked.set(callKey(entry.agent, id), number);
 }
 
-/** Where the arguments of the entry's tool call stand, if it is the end of one. */
-export function askedBy(memory: Memory, entry: Entry): number | undefined {
+function noteOpenCalls({ open }: DerivationState, entry: Entry): void {
+  switch (entry.t) {
+    case "paused":
+      for (const call of entry.calls) open.set(callKey(entry.agent, call.id), openCall(call));
+      return;
+    case "result":
+      if (entry.breakpoint === true) open.delete(callKey(entry.agent, entry.call));
+      return;
+    case "completed":
+    case "failed":
+    case "cancelled":
+      open.clear();
+      return;
+    default:
+  }
+}
+
+function openCall({ id, name, args }: { id: string; name: string; args: unknown }): OpenCall {
+  return { callId: id, name, arguments: args };
+}
+
+/** The number of the entry that holds the arguments, if this entry ends a tool call. */
+export function askedBy(derivation: DerivationState, entry: Entry): number | undefined {
   if (entry.t === "action_finished" || (entry.t === "result" && entry.breakpoint === true)) {
-    return memory.asked.get(callKey(entry.agent, entry.call));
+    return derivation.asked.get(callKey(entry.agent, entry.call));
   }
   return undefined;
 }
 
-/** What an entry of a task is in its conversation. `asked` is the entry that `askedBy` names. */
+/** The conversation entries of a task's entry. `asked` is the entry that `askedBy` names. */
 export function derive(
-  memory: Memory,
+  derivation: DerivationState,
   number: number,
   entry: Entry,
   asked: TurnTaken | undefined,
 ): ConversationEntry[] {
   const { at } = entry;
   const derived: ConversationEntry[] = entry.t === "opened" ? [created(entry)] : [];
-  for (const [id, since] of memory.since) {
-    if (since === number) derived.push(joined(memory, id, at));
+  for (const [id, since] of derivation.since) {
+    if (since === number) derived.push(joined(derivation, id, at));
   }
-  // Decisions F4: the first turn of a task that goes on says so.
-  const early = memory.resuming.has(number);
-  const moved = entry.t === "resumed" && memory.resuming.has(number - 1);
+  // The first turn of a resumed task says so (decision F4).
+  const early = derivation.resuming.has(number);
+  const moved = entry.t === "resumed" && derivation.resuming.has(number - 1);
   if (early || (entry.t === "resumed" && !moved)) {
     derived.push({ t: "status", at, status: "active", by: SYSTEM });
   }
-  if (early) derived.push({ t: "turn", at, turn: resumption(memory, number + 1, at) });
-  const turn = moved ? undefined : turnOf(memory, number, entry, asked);
+  if (early) derived.push({ t: "turn", at, turn: resumption(derivation, number + 1, at) });
+  const turn = moved ? undefined : turnOf(derivation, number, entry, asked);
   if (turn !== undefined) derived.push({ t: "turn", at, turn });
   switch (entry.t) {
     case "paused":
-      derived.push({ t: "status", at, status: "paused", by: entry.agent });
+      derived.push({
+        t: "status",
+        at,
+        status: "paused",
+        by: entry.agent,
+        ...(entry.reason !== undefined && { reason: entry.reason }),
+        ...(entry.calls.length > 0 && { openCalls: entry.calls.map(openCall) }),
+      });
       break;
     case "completed":
       derived.push({ t: "closed", at, by: authorOf(entry.message.message.sender) });
@@ -112,7 +160,7 @@ export function derive(
     case "failed":
     case "cancelled":
       derived.push({ t: "closed", at, by: SYSTEM, reason: reasonOf(entry) });
-      // A closing is a completion unless more is said.
+      // A close entry without a status means completion.
       derived.push({ t: "status", at, status: "failed", by: SYSTEM });
       break;
     default:
@@ -120,7 +168,7 @@ export function derive(
   return derived;
 }
 
-/** Decisions F4. The exact word is in `metadata.task_status`. */
+/** Maps the task's status to a conversation's; the exact word is in `metadata.task_status` (decision F4). */
 export function statusOfTask(status: TaskStatus): ConversationStatus {
   switch (status) {
     case "running":
@@ -136,7 +184,7 @@ export function statusOfTask(status: TaskStatus): ConversationStatus {
   }
 }
 
-/** Decisions F4: a task of another swarm that ours has a part in is a conversation between agents. */
+/** A task of another swarm that this one works on is a conversation between agents (decision F4). */
 export function typeOfTask({ role }: InstanceId): "user-session" | "multi-agent" {
   return role === "swarm" ? "multi-agent" : "user-session";
 }
@@ -157,12 +205,12 @@ function created({ at, task }: Opened): Created {
   };
 }
 
-function joined(memory: Memory, id: string, at: number): ConversationEntry {
-  const owner = id === ownerIdOf(memory.instance);
+function joined(derivation: DerivationState, id: string, at: number): ConversationEntry {
+  const owner = id === ownerIdOf(derivation.instance);
   const participant: Participant = owner
     ? {
         id,
-        type: memory.instance.role === "swarm" ? "system" : "user",
+        type: derivation.instance.role === "swarm" ? "system" : "user",
         role: "initiator",
         joinedAt: at,
         permissions: OWNER,
@@ -178,24 +226,43 @@ function joined(memory: Memory, id: string, at: number): ConversationEntry {
   return { t: "joined", at, by: owner ? id : SYSTEM, participant };
 }
 
-/** The turn that an entry is, wherever it stands. */
+/** Content type of decisions on calls that wait for approval, as they are sent and shown. */
+export const APPROVAL = "x-approval";
+
+/** The turn of an entry, if it has one. */
 export function turnOf(
-  memory: Memory,
+  derivation: DerivationState,
   number: number,
   entry: Entry,
   asked: TurnTaken | undefined,
 ): Turn | undefined {
   const common = {
-    id: turnIdOf(memory.key, number),
-    conversationId: conversationIdOf(memory.key),
+    id: turnIdOf(derivation.key, number),
+    conversationId: conversationIdOf(derivation.key),
     timestamp: entry.at,
     status: "complete",
   } as const;
   const message = messageOf(entry);
-  if (message !== undefined) return { ...common, ...messageTurn(memory, message) };
+  if (message !== undefined) return { ...common, ...messageTurn(derivation, message) };
   switch (entry.t) {
     case "resumed":
-      return resumption(memory, number, entry.at);
+      return resumption(derivation, number, entry.at);
+    case "approval_answered":
+      return {
+        ...common,
+        participant: entry.agent,
+        contentType: APPROVAL,
+        content: {
+          callId: entry.call,
+          name: entry.name,
+          decision: entry.decision,
+          ...(entry.by !== undefined && { by: entry.by }),
+          ...(entry.args !== undefined && { arguments: entry.args }),
+          ...(entry.reason !== undefined && { reason: entry.reason }),
+        },
+        source: EXPLICIT,
+        metadata: {},
+      };
     case "result":
     case "action_finished": {
       if (entry.t === "result" && entry.breakpoint !== true) return undefined;
@@ -221,7 +288,7 @@ export function turnOf(
   }
 }
 
-function resumption({ key }: Memory, number: number, at: number): Turn {
+function resumption({ key }: DerivationState, number: number, at: number): Turn {
   return {
     id: turnIdOf(key, number),
     conversationId: conversationIdOf(key),
@@ -235,19 +302,19 @@ function resumption({ key }: Memory, number: number, at: number): Turn {
   };
 }
 
-/** The seed knows two sources; what is not a message was at least said on purpose. */
+/** The protocol has two sources [MAP-CONV-04]; everything that is not a message counts as explicit. */
 const EXPLICIT = { type: "explicit", method: "mail/turn" } as const;
 
-function messageTurn(memory: Memory, envelope: MAILMessage) {
+function messageTurn(derivation: DerivationState, envelope: MAILMessage) {
   const { message, msg_type, id } = envelope;
   const answered =
-    envelope.msg_type === "response" ? memory.requests.get(envelope.message.request_id) : undefined;
+    envelope.msg_type === "response" ? derivation.requests.get(envelope.message.request_id) : undefined;
   return {
     participant: authorOf(message.sender),
     contentType: "text",
     content: { text: message.body },
     source: { type: "intercepted", messageId: id },
-    ...(answered !== undefined && { inReplyTo: turnIdOf(memory.key, answered) }),
+    ...(answered !== undefined && { inReplyTo: turnIdOf(derivation.key, answered) }),
     metadata: {
       subject: message.subject,
       msg_type,
@@ -257,11 +324,11 @@ function messageTurn(memory: Memory, envelope: MAILMessage) {
   } as const;
 }
 
-/** The MAIL message that an entry brings, if it brings one. */
+/** The MAIL message of an entry, if it has one. */
 function messageOf(entry: Entry): MAILMessage | undefined {
   switch (entry.t) {
     case "sent":
-      // That the task has ended is told to other swarms in the words of the ending, which is a turn of its own.
+      // The notice of the ending to other swarms repeats the text of the ending, which is a turn of its own.
       return entry.to.length === 0 && isEndingNotice(entry.message) ? undefined : entry.message;
     case "paused":
     case "completed":
@@ -273,13 +340,13 @@ function messageOf(entry: Entry): MAILMessage | undefined {
   }
 }
 
-/** Agents that write or are written to. The owner is there from the beginning, and the system is nobody. */
+/** Agents that send or receive. The owner is a member from the start, and the system is not a member. */
 function partiesOf(entry: Entry, { message: { sender } }: MAILMessage): string[] {
   const author = sender.address_type === "system" ? [] : [authorOf(sender)];
   return entry.t === "sent" ? [...author, ...entry.to] : author;
 }
 
-/** Only a name: who may see or write is decided by whose task it is, never by what an author is called. */
+/** Only a display name: access depends on the task's owner, never on an author's name. */
 function authorOf({ address_type, address }: MAILAddress): string {
   switch (address_type) {
     case "agent":

@@ -1,52 +1,54 @@
 /**
- * Summaries of tasks. Nothing is written into a task's journal by those who read it, so they are kept in memory only,
- * while nothing has been said since.
+ * Summaries of tasks. Readers write nothing into a task's journal, so summaries are kept in memory until a
+ * turn is added.
  */
-import type { Clock } from "../../engine/ports.js";
+import { type Clock, Semaphore } from "../../base/index.js";
+import type { SummaryText } from "../rules/entries.js";
+import { MAX_PAGE_BYTES, type SummaryParams } from "../rules/params.js";
+import type { ConversationView } from "../rules/queries.js";
+import type { TurnRecord } from "../rules/state.js";
+import type { Summarizer } from "../rules/summary.js";
 import {
   type CachedSummary,
-  type Scope,
+  rangeKey,
+  SUMMARY_READS,
+  type SummaryRange,
   type SummaryResult,
-  scopeKey,
   summaryResult,
-  turnsInScope,
-} from "../book/summary-scope.js";
-import type { SummaryText } from "../domain/entries.js";
-import type { SummaryParams } from "../domain/params.js";
-import type { View } from "../domain/queries.js";
-import type { TurnRecord } from "../domain/state.js";
-import type { Summariser } from "../domain/summary.js";
-import type { TaskConversation, TaskConversations } from "./live.js";
+  turnsInRange,
+} from "../service/summary-range.js";
+import type { TaskConversation, TaskProjection } from "./projection.js";
 
-/** Of more than that, those that were made first are dropped. */
-const MOST_KEPT = 1000;
+/** The oldest summaries beyond this number are dropped. */
+const MAX_KEPT = 1000;
 
 export class TaskSummaries {
-  readonly #conversations: TaskConversations;
-  readonly #summariser: Summariser;
+  readonly #conversations: TaskProjection;
+  readonly #summarizer: Summarizer;
   readonly #clock: Pick<Clock, "now">;
   readonly #kept = new Map<string, CachedSummary>();
-  readonly #underWay = new Map<string, Promise<SummaryText>>();
+  readonly #running = new Map<string, Promise<SummaryText>>();
+  readonly #reads = new Semaphore(SUMMARY_READS);
 
-  constructor(conversations: TaskConversations, summariser: Summariser, clock: Pick<Clock, "now">) {
+  constructor(conversations: TaskProjection, summarizer: Summarizer, clock: Pick<Clock, "now">) {
     this.#conversations = conversations;
-    this.#summariser = summariser;
+    this.#summarizer = summarizer;
     this.#clock = clock;
   }
 
   async summary(
     conversation: TaskConversation,
-    view: View,
+    view: ConversationView,
     title: string | undefined,
     { scope = {}, include, regenerate }: SummaryParams,
   ): Promise<SummaryResult> {
-    const turns = turnsInScope(view, scope);
+    const turns = turnsInRange(view, scope);
     const key = keyOf(conversation, scope, turns, title);
     const kept = regenerate === true ? undefined : this.#kept.get(key);
     if (kept !== undefined) {
       return summaryResult(kept.text, include, turns, { generated: false, cachedAt: kept.at });
     }
-    const making = this.#underWay.get(key) ?? this.#make(key, conversation, turns, title);
+    const making = this.#running.get(key) ?? this.#make(key, conversation, turns, title);
     return summaryResult(await making, include, turns, { generated: true });
   }
 
@@ -57,15 +59,19 @@ export class TaskSummaries {
     title: string | undefined,
   ): Promise<SummaryText> {
     const make = async (): Promise<SummaryText> => {
-      const text = await this.#summariser.summarise({
+      const newest = await this.#reads.run(
+        () => this.#conversations.contents(conversation, turns.toReversed(), MAX_PAGE_BYTES),
+        conversation.key,
+      );
+      const text = await this.#summarizer.summarize({
         ...(title !== undefined && { subject: title }),
-        turns: await this.#conversations.contents(conversation, turns),
+        turns: newest.reverse(),
       });
       if (text.fallback === undefined) this.#keep(key, { at: this.#clock.now(), text });
       return text;
     };
-    const making = make().finally(() => this.#underWay.delete(key));
-    this.#underWay.set(key, making);
+    const making = make().finally(() => this.#running.delete(key));
+    this.#running.set(key, making);
     return making;
   }
 
@@ -73,16 +79,16 @@ export class TaskSummaries {
     this.#kept.delete(key);
     this.#kept.set(key, summary);
     const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MOST_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
   }
 }
 
-/** What a summary was made from is part of its name, so that nothing old is ever found under it. */
+/** The key covers the input of a summary, so a stale summary is never found. */
 function keyOf(
   { key }: TaskConversation,
-  scope: Scope,
+  scope: SummaryRange,
   turns: readonly TurnRecord[],
   title: string | undefined,
 ): string {
-  return JSON.stringify([key, scopeKey(scope), turns.at(-1)?.number ?? 0, title ?? null]);
+  return JSON.stringify([key, rangeKey(scope), turns.at(-1)?.number ?? 0, title ?? null]);
 }

@@ -1,28 +1,29 @@
 /**
- * Who sees the conversation of a task: its owner, and admins, each of them all of it (decisions F3, F4). Members that
- * are agents do not: they see what they are sent. The right to watch that clients have in development is not enough.
+ * Who sees the conversation of a task: its owner and admins, each of them all of it (decision F3, decision F4).
+ * Members that are agents do not: they see the mail they receive. The right of clients to watch in development mode
+ * is not enough.
  */
-import type { InstanceId } from "../../engine/ports.js";
-import { permissionsFor } from "../domain/roles.js";
-import type { Caller } from "../domain/types.js";
-import type { Viewer } from "../domain/visibility.js";
+import type { InstanceId } from "../../engine/index.js";
+import { permissionsFor } from "../rules/roles.js";
+import type { Actor } from "../rules/types.js";
+import type { Viewer } from "../rules/visibility.js";
 
-export function ownsTask({ person }: Caller, { role, id }: InstanceId): boolean {
-  return person !== undefined && person.role === role && person.id === id;
+export function ownsTask({ instance }: Actor, { role, id }: InstanceId): boolean {
+  return instance !== undefined && instance.role === role && instance.id === id;
 }
 
-export function maySeeTask(caller: Caller, instance: InstanceId): boolean {
-  return ownsTask(caller, instance) || caller.person?.role === "admin";
+export function canSeeTask(actor: Actor, instance: InstanceId): boolean {
+  return ownsTask(actor, instance) || actor.instance?.role === "admin";
 }
 
 const EVERYTHING = permissionsFor("initiator");
 
-export function viewerOfTask(caller: Caller, instance: InstanceId): Viewer {
-  if (!maySeeTask(caller, instance)) return { kind: "stranger" };
-  const stint = { joined: 1, joinedAt: 0, role: "initiator", permissions: EVERYTHING } as const;
+export function viewerOfTask(actor: Actor, instance: InstanceId): Viewer {
+  if (!canSeeTask(actor, instance)) return { kind: "outsider" };
+  const period = { joined: 1, joinedAt: 0, role: "initiator", permissions: EVERYTHING, own: true } as const;
   return {
     kind: "member",
-    memberships: [{ id: caller.acting, stint }],
-    identities: caller.identities,
+    memberships: [{ id: actor.acting, period }],
+    identities: actor.identities,
   };
 }

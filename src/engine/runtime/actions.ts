@@ -1,8 +1,10 @@
-/** Runs one action: checks its arguments, keeps its time limit, and turns whatever comes out into a result. */
-import type { AgentToolCall } from "../../mail/calls.js";
+/** Runs one action: checks its arguments, keeps its time limit, and turns its outcome into a result. */
+
+import type { Clock } from "../../base/index.js";
+import { messageOf } from "../../base/index.js";
+import type { AgentToolCall } from "../../mail/index.js";
 import type { Action, ActionContext } from "../agent.js";
-import type { Clock } from "../ports.js";
-import { StoppedError, type Stopper, type StopReason } from "./stopper.js";
+import { type AbortHandle, StoppedError, type StopReason } from "./abort-handle.js";
 
 export interface ActionResult {
   readonly ok: boolean;
@@ -10,7 +12,7 @@ export interface ActionResult {
   readonly unknown?: true;
 }
 
-/** Stands between a call and the action; `next` runs the action itself (the library's action override). */
+/** Runs in place of the action; `next` runs the action itself (the library's action override). */
 export type ActionOverride = (
   call: AgentToolCall,
   context: ActionContext,
@@ -21,7 +23,7 @@ export interface ActionRun {
   readonly action: Action | undefined;
   readonly call: AgentToolCall;
   readonly context: ActionContext;
-  readonly stopper: Stopper;
+  readonly abortHandle: AbortHandle;
   readonly clock: Clock;
   readonly timeLimit: number;
   readonly resultLength: number;
@@ -32,13 +34,13 @@ export const OUTCOME_UNKNOWN = "outcome unknown";
 
 /** Resolves with `undefined` when the run was abandoned (cancellation is journaled elsewhere, shutdown parks it). */
 export async function runAction(run: ActionRun): Promise<ActionResult | undefined> {
-  const { action, call, context, stopper } = run;
+  const { action, call, context, abortHandle } = run;
   if (action === undefined && run.override === undefined) {
-    return { ok: false, content: `action '${call.name}' is not part of the swarm any more` };
+    return { ok: false, content: `action '${call.name}' is no longer part of the swarm` };
   }
-  const cancelTimer = run.clock.after(run.timeLimit, () => stopper.stop("time_limit"));
+  const cancelTimer = run.clock.after(run.timeLimit, () => abortHandle.stop("time_limit"));
   try {
-    const outcome = await stopper.race(execute(run, action, call, context));
+    const outcome = await abortHandle.race(execute(run, action, call, context));
     if (outcome instanceof StoppedError) return afterStop(outcome.reason, call.name, run.timeLimit);
     return outcome;
   } finally {
@@ -54,7 +56,7 @@ async function execute(
 ): Promise<ActionResult> {
   try {
     const plain = async (): Promise<unknown> => {
-      if (action === undefined) throw new Error(`action '${call.name}' is not part of the swarm any more`);
+      if (action === undefined) throw new Error(`action '${call.name}' is no longer part of the swarm`);
       const checked = await action.check(call.args);
       if (!checked.ok) throw new Error(`invalid arguments: ${checked.message}`);
       return action.run(checked.value, context);
@@ -62,7 +64,7 @@ async function execute(
     const value = run.override === undefined ? await plain() : await run.override(call, context, plain);
     return { ok: true, content: shorten(show(value), run.resultLength) };
   } catch (error) {
-    return { ok: false, content: shorten(describe(error), run.resultLength) };
+    return { ok: false, content: shorten(messageOf(error), run.resultLength) };
   }
 }
 
@@ -76,11 +78,6 @@ function show(value: unknown): string {
   if (typeof value === "string") return value;
   if (value === undefined) return "done";
   return JSON.stringify(value) ?? String(value);
-}
-
-export function describe(error: unknown): string {
-  if (error instanceof Error) return error.message === "" ? error.name : error.message;
-  return String(error);
 }
 
 function shorten(text: string, limit: number): string {

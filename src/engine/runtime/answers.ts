@@ -1,26 +1,26 @@
-/** What agents answer comes from other people's code: it is copied first, and the copy is looked at. */
-import { copyJson, NotStorableError } from "../../journal/json.js";
-import { isRecord } from "../../mail/record.js";
-import type { AgentAnswer } from "../agent.js";
-import { describe } from "./actions.js";
+/** Checks what agents return. It comes from foreign code, so it is copied first and the copy is checked. */
+
+import { isRecord, messageOf } from "../../base/index.js";
+import { copyJson } from "../../journal/index.js";
+import type { TurnResult } from "../agent.js";
 
 /**
- * A copy that is an answer, whatever becomes of the original.
- * @throws Error that says what is wrong with it, beginning with what it is called
+ * A checked copy of an answer.
+ * @throws Error with the reason, starting with `name`
  */
-export function copyAnswer(given: unknown, name: string): AgentAnswer {
+export function copyAnswer(given: unknown, name: string): TurnResult {
   let copy: unknown;
   try {
     copy = isRecord(given) ? copyJson(given) : undefined;
   } catch (error) {
-    const reason = error instanceof NotStorableError ? error.message : describe(error);
+    const reason = messageOf(error);
     throw new Error(`${name} cannot be stored: ${reason}`);
   }
-  if (!isAnswer(copy)) throw new Error(`${name} is not an answer: it has to have a list of calls`);
+  if (!isAnswer(copy)) throw new Error(`${name} is not an answer: it must have a list of calls`);
   return copy;
 }
 
-function isAnswer(value: unknown): value is AgentAnswer {
+function isAnswer(value: unknown): value is TurnResult {
   if (!isRecord(value) || !Array.isArray(value.calls) || !value.calls.every(isCall)) return false;
   if (!isOptionalText(value.text) || !isOptionalText(value.reasoning)) return false;
   return value.compaction === undefined || isCompaction(value.compaction);
@@ -31,7 +31,10 @@ function isOptionalText(value: unknown): boolean {
 }
 
 function isCompaction(value: unknown): boolean {
-  return isRecord(value) && Number.isSafeInteger(value.upTo) && typeof value.summary === "string";
+  if (!isRecord(value) || !Number.isSafeInteger(value.upTo) || typeof value.summary !== "string")
+    return false;
+  const { keep } = value;
+  return keep === undefined || (Array.isArray(keep) && keep.every((id) => typeof id === "string"));
 }
 
 function isCall(value: unknown): boolean {

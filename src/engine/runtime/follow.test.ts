@@ -1,26 +1,26 @@
 import { describe, expect, it } from "vitest";
 import { ask, complete, respond, wait } from "../../../test/kit/answers.js";
-import { Puppets } from "../../../test/kit/puppets.js";
+import { FakeAgents } from "../../../test/kit/fake-agents.js";
+import { openWorld, ULLA, type World } from "../../../test/kit/simulated-world.js";
 import { agent, swarm } from "../../../test/kit/swarms.js";
-import { openWorld, ULLA, type World } from "../../../test/kit/world.js";
 import type { NumberedEntry } from "./follow.js";
 
-function puppetOffice() {
-  const puppets = new Puppets();
+function officeOfFakes() {
+  const fakeAgents = new FakeAgents();
   const definition = swarm([
-    agent("boss", { targets: ["ann"], supervisor: true, entrypoint: true, run: puppets.mind("boss") }),
-    agent("ann", { targets: ["boss"], run: puppets.mind("ann") }),
+    agent("boss", { targets: ["ann"], supervisor: true, entrypoint: true, run: fakeAgents.mind("boss") }),
+    agent("ann", { targets: ["boss"], run: fakeAgents.mind("ann") }),
   ]);
-  return { puppets, definition };
+  return { fakeAgents, definition };
 }
 
 /** Asks back and forth, then completes. */
-async function chat(puppets: Puppets, rounds: number): Promise<void> {
+async function chat(fakeAgents: FakeAgents, rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round++) {
-    (await puppets.next("boss")).answer(ask("ann", `question ${round}`), wait());
-    (await puppets.next("ann")).answer(respond("boss", `answer ${round}`));
+    (await fakeAgents.next("boss")).answer(ask("ann", `question ${round}`), wait());
+    (await fakeAgents.next("ann")).answer(respond("boss", `answer ${round}`));
   }
-  (await puppets.next("boss")).answer(complete("done"));
+  (await fakeAgents.next("boss")).answer(complete("done"));
 }
 
 async function upToCompletion(stream: AsyncIterable<NumberedEntry>): Promise<number[]> {
@@ -37,22 +37,22 @@ const upTo = (last: number, first = 1) =>
 const lastNumber = (world: World, key: string) => world.store.entriesOf(key).length;
 
 describe("following a task", () => {
-  it("everything from the beginning comes once and in order, live and stored alike", async () => {
-    const { puppets, definition } = puppetOffice();
+  it("a follower receives every entry once and in order, stored and live", async () => {
+    const { fakeAgents, definition } = officeOfFakes();
     const world = await openWorld(definition);
     const { key } = await world.runtime.post(ULLA, { body: "go" });
     const early = upToCompletion(world.runtime.follow(key));
-    await chat(puppets, 5);
+    await chat(fakeAgents, 5);
     const seen = await early;
     expect(seen).toEqual(upTo(lastNumber(world, key)));
     expect(await upToCompletion(world.runtime.follow(key))).toEqual(seen);
   });
 
-  it("a stream is taken up after any number without loss or repetition", async () => {
-    const { puppets, definition } = puppetOffice();
+  it("a stream resumes after any number without loss or repetition", async () => {
+    const { fakeAgents, definition } = officeOfFakes();
     const world = await openWorld(definition);
     const { key } = await world.runtime.post(ULLA, { body: "go" });
-    await chat(puppets, 2);
+    await chat(fakeAgents, 2);
     await world.settle();
     const last = lastNumber(world, key);
     for (let after = 0; after < last; after++) {
@@ -60,20 +60,20 @@ describe("following a task", () => {
     }
   });
 
-  it("a slow reader reads from the store what it missed, and misses nothing", async () => {
-    const { puppets, definition } = puppetOffice();
+  it("a slow reader reads what it missed from the store and loses nothing", async () => {
+    const { fakeAgents, definition } = officeOfFakes();
     const world = await openWorld(definition, { limits: { followerBacklog: 3 } });
     const { key } = await world.runtime.post(ULLA, { body: "go" });
     const stream = world.runtime.follow(key);
     const numbers = [(await stream.next()).value?.number];
-    await chat(puppets, 8);
+    await chat(fakeAgents, 8);
     await world.settle();
     numbers.push(...(await upToCompletion(stream)));
     expect(numbers).toEqual(upTo(lastNumber(world, key)));
   });
 
-  it("`once` stops at the present end, an abort stops a reader that waits", async () => {
-    const { definition } = puppetOffice();
+  it("`once` stops at the current end, and an abort stops a waiting reader", async () => {
+    const { definition } = officeOfFakes();
     const world = await openWorld(definition);
     const { key } = await world.runtime.post(ULLA, { body: "go" });
     const numbers: number[] = [];
@@ -87,8 +87,8 @@ describe("following a task", () => {
     expect((await next).done).toBe(true);
   });
 
-  it("nothing is shown before it is durable", async () => {
-    const { puppets, definition } = puppetOffice();
+  it("a follower receives no entry before it is durable", async () => {
+    const { fakeAgents, definition } = officeOfFakes();
     const world = await openWorld(definition);
     const { key } = await world.runtime.post(ULLA, { body: "go" });
     const shown: number[] = [];
@@ -99,18 +99,18 @@ describe("following a task", () => {
         if (entry.t === "completed") break;
       }
     })();
-    await chat(puppets, 3);
+    await chat(fakeAgents, 3);
     await watching;
     expect(shown).toEqual(upTo(lastNumber(world, key)));
   });
 
-  it("what became durable is told even if the task had to be read again meanwhile", async () => {
-    const { puppets, definition } = puppetOffice();
+  it("a follower receives durable entries even if the task is reloaded meanwhile", async () => {
+    const { fakeAgents, definition } = officeOfFakes();
     const world = await openWorld(definition);
     const posted = await world.runtime.post(ULLA, { body: "go", taskId: "t" });
     const watching = upToCompletion(world.runtime.follow(posted.key));
-    (await puppets.next("boss")).answer(complete("done"));
-    // The completion is written; the message that comes right behind it is not.
+    (await fakeAgents.next("boss")).answer(complete("done"));
+    // The completion is written; the message right after it is not.
     world.store.refuse = ({ appends }) =>
       appends.some(({ data }) => data.includes('"more"')) ? new Error("disk full") : undefined;
     while (world.store.waiting === 0) await Promise.resolve();
@@ -119,28 +119,54 @@ describe("following a task", () => {
     expect(await watching).toEqual(upTo(4));
   });
 
-  it("pieces of answers are published and never journaled", async () => {
-    const { puppets, definition } = puppetOffice();
+  it("following a removed task ends immediately", async () => {
+    const { fakeAgents, definition } = officeOfFakes();
+    const world = await openWorld(definition);
+    const { key } = await world.runtime.post(ULLA, { body: "go" });
+    (await fakeAgents.next("boss")).answer(complete("done"));
+    await world.settle();
+    expect(await world.runtime.remove(key)).toBe(true);
+    const seen: number[] = [];
+    let ended = false;
+    const follow = async () => {
+      for await (const { number } of world.runtime.follow(key, { after: 2 })) seen.push(number);
+      ended = true;
+    };
+    void follow();
+    await world.settle();
+    expect({ ended, seen }).toEqual({ ended: true, seen: [] });
+  });
+
+  it("streamed parts of answers are published and never journaled", async () => {
+    const { fakeAgents, definition } = officeOfFakes();
     const world = await openWorld(definition);
     const posted = await world.runtime.post(ULLA, { body: "go" });
     const deltas: unknown[] = [];
     world.bus.subscribe(`delta:${posted.key}`, (note) => deltas.push(note));
-    const turn = await puppets.next("boss");
+    const turn = await fakeAgents.next("boss");
     turn.turn.emitDelta("thr");
     turn.turn.emitDelta("ee");
+    turn.turn.resetDeltas();
+    turn.turn.emitDelta("three");
     turn.answer(complete("three"));
     await posted.outcome;
-    expect(deltas).toMatchObject([{ agent: "boss", delta: "thr" }, { delta: "ee" }]);
+    const pieces = [
+      { agent: "boss", delta: "thr" },
+      { delta: "ee" },
+      { delta: "", reset: true },
+      { delta: "three" },
+    ];
+    expect(deltas).toMatchObject(pieces);
     expect(JSON.stringify(world.store.entriesOf(posted.key))).not.toContain('"thr"');
   });
 
-  it("pieces of an answer that comes when its turn is over are told to nobody", async () => {
-    const { puppets, definition } = puppetOffice();
+  it("parts of an answer that arrive after its turn has ended are not published", async () => {
+    const { fakeAgents, definition } = officeOfFakes();
     const world = await openWorld(definition);
     const posted = await world.runtime.post(ULLA, { body: "go" });
     const deltas: unknown[] = [];
     world.bus.subscribe(`delta:${posted.key}`, (note) => deltas.push(note));
-    const { turn } = await puppets.next("boss");
+    const { turn } = await fakeAgents.next("boss");
     await world.runtime.cancel(posted.key, "ulla");
     turn.emitDelta("late");
     await world.settle();

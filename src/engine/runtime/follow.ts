@@ -1,28 +1,40 @@
-/** The channels on which the news of tasks is told. */
+/** The channels on which the changes of tasks are published. */
+
+import type { Bus, JournalKey } from "../../journal/index.js";
 import {
-  isCommitNote as isJournalCommitNote,
-  type CommitNote as JournalCommitNote,
+  isCommitNotification as isJournalCommitNote,
+  type CommitNotification as JournalCommitNote,
   type Numbered,
-} from "../../journal/follow.js";
-import type { JournalKey } from "../../journal/ports.js";
-import type { Entry } from "../entries.js";
+} from "../../journal/index.js";
+import type { InstanceId } from "../ports.js";
+import type { Entry } from "../task/entries.js";
 
 export type NumberedEntry = Numbered<Entry>;
 
 /** Published after each commit, on the task's channel and on the channel of all tasks. */
 export type CommitNote = JournalCommitNote<Entry>;
 
-/** Pieces of an answer on their way; neither journaled nor replayed. */
-export interface DeltaNote {
+/** A streamed part of an answer; neither journaled nor replayed. */
+export interface DeltaNotification {
   readonly key: JournalKey;
   readonly agent: string;
   readonly delta: string;
+  /** The pieces before this one are invalid: the answer begins again. */
+  readonly reset?: true;
 }
 
-/** Published when somebody begins or ceases to watch a task live. */
-export interface WatchNote {
+/** Published when a client starts or stops watching a task live. */
+export interface WatchNotification {
   readonly key: JournalKey;
   readonly watching: boolean;
+}
+
+/** Published on the channel of all tasks when a task was removed. */
+export interface TaskRemovalNotification {
+  readonly key: JournalKey;
+  readonly removed: true;
+  readonly taskId: string;
+  readonly instance: InstanceId;
 }
 
 export const WATCH_CHANNEL = "watch";
@@ -30,10 +42,19 @@ export const ALL_TASKS_CHANNEL = "tasks";
 export const taskChannel = (key: JournalKey): string => `task:${key}`;
 export const deltaChannel = (key: JournalKey): string => `delta:${key}`;
 
-export function isCommitNote(note: unknown): note is CommitNote {
+export function publishCommit(bus: Bus, channel: string, note: CommitNote): void {
+  bus.publish(channel, note);
+  bus.publish(ALL_TASKS_CHANNEL, note);
+}
+
+export function isCommitNotification(note: unknown): note is CommitNote {
   return isJournalCommitNote<Entry>(note);
 }
 
-export function isWatchNote(note: unknown): note is WatchNote {
+export function isTaskRemoval(note: unknown): note is TaskRemovalNotification {
+  return typeof note === "object" && note !== null && "removed" in note && "taskId" in note;
+}
+
+export function isWatchNotification(note: unknown): note is WatchNotification {
   return typeof note === "object" && note !== null && "watching" in note && "key" in note;
 }

@@ -1,22 +1,23 @@
-export type { Problem } from "../../journal/ports.js";
+export { type RuntimeLimits, runtimeSettings } from "../settings.js";
+export { StoppedError, type StopReason } from "./abort-handle.js";
 export type { ActionOverride } from "./actions.js";
-export { type Carried, settleMail } from "./deliveries.js";
-export { isForLater, RuntimeError, type RuntimeErrorCode } from "./errors.js";
 export {
   ALL_TASKS_CHANNEL,
   type CommitNote,
-  type DeltaNote,
+  type DeltaNotification,
   deltaChannel,
-  isCommitNote,
-  isWatchNote,
+  isCommitNotification,
+  isTaskRemoval,
+  isWatchNotification,
   type NumberedEntry,
   taskChannel,
   WATCH_CHANNEL,
-  type WatchNote,
+  type WatchNotification,
 } from "./follow.js";
-export { DEFAULT_RUNTIME_LIMITS, type RuntimeLimits } from "./limits.js";
-export type { Posted, PostedAt, PostInput, ReceiveInput, RowsFor } from "./posting.js";
-export type { Lending, RemoteMailboxes } from "./remote.js";
-export { type Closed, Runtime, type RuntimeParts } from "./runtime.js";
-export { StoppedError, type StopReason } from "./stopper.js";
-export { type Outcome, outcomeOf, Round, type RoundStart, withResolvers } from "./waiters.js";
+export { settleMail } from "./outbound-mail.js";
+export type { JournalLocation, PostInput, PostReceipt, ReceiveInput, RowsFor } from "./receipts.js";
+export type { LentMessage, RemoteMailboxes } from "./remote.js";
+export { Runtime, type RuntimeParts } from "./runtime.js";
+export type { Closed } from "./shutdown.js";
+export type { Carried } from "./task-work.js";
+export { outcomeOf, Round, type RoundOutcome, type RoundStart } from "./waiters.js";

@@ -1,28 +1,28 @@
-/** Mail from other swarms, and the time that they have for their answers: the runtime's part in federation. */
+/** Mail from other swarms, and the time limit for their answers: the runtime's part of federation. */
 import { describe, expect, it } from "vitest";
 import { ask, complete, respond } from "../../../test/kit/answers.js";
-import { Puppets } from "../../../test/kit/puppets.js";
+import { FakeAgents } from "../../../test/kit/fake-agents.js";
+import { openWorld, ULLA, type World } from "../../../test/kit/simulated-world.js";
 import { agent, swarm } from "../../../test/kit/swarms.js";
-import { openWorld, ULLA, type World } from "../../../test/kit/world.js";
 import { createAgentAddress } from "../../mail/address.js";
 import { buildRequest } from "../../mail/build.js";
 import type { Carrier } from "../carrier.js";
 import type { InstanceId } from "../ports.js";
-import type { ReceiveInput } from "./posting.js";
+import type { ReceiveInput } from "./receipts.js";
 
 const NORTH: InstanceId = { role: "swarm", id: "north" };
 const OWNER = "user:nils@north";
 
 function office() {
-  const puppets = new Puppets();
+  const fakeAgents = new FakeAgents();
   const boss = agent("boss", {
     targets: ["x@north"],
     supervisor: true,
     entrypoint: true,
     interswarm: true,
-    run: puppets.mind("boss"),
+    run: fakeAgents.mind("boss"),
   });
-  return { puppets, definition: swarm([boss]) };
+  return { fakeAgents, definition: swarm([boss]) };
 }
 
 /** A request of `x@north` to the boss. */
@@ -34,7 +34,7 @@ function mail(world: World, taskId: string, more: Partial<ReceiveInput> = {}): R
     sender: createAgentAddress("x@north"),
     recipient: createAgentAddress("boss"),
     subject: "question",
-    // Different each time: three times the same would be going round in circles.
+    // Different each time, because three equal messages count as a loop.
     body: `how warm is it at ${world.ids.uuid()}?`,
     senderSwarm: "north",
     recipientSwarm: "desk",
@@ -53,8 +53,8 @@ function mail(world: World, taskId: string, more: Partial<ReceiveInput> = {}): R
 }
 
 describe("mail from another swarm", () => {
-  it("[MAIL-INST-04, MAIL-INST-06] brings its task along, which belongs to whom it belonged there, and is durable when it is acknowledged", async () => {
-    const { puppets, definition } = office();
+  it("[MAIL-INST-04, MAIL-INST-06] adopts its task with the original owner, and is durable when it is acknowledged", async () => {
+    const { fakeAgents, definition } = office();
     const world = await openWorld(definition);
     const taken = await world.runtime.receive(mail(world, "t"));
     expect(taken).toMatchObject({ taskId: "t", opened: true, number: 2 });
@@ -70,11 +70,11 @@ describe("mail from another swarm", () => {
       instance: NORTH,
     });
     expect(await world.runtime.find(ULLA, "t")).toBeUndefined();
-    (await puppets.next("boss")).answer(respond("x@north", "warm"));
+    (await fakeAgents.next("boss")).answer(respond("x@north", "warm"));
   });
 
-  it("finds the task that came before it, also when both come at the same moment", async () => {
-    const { puppets, definition } = office();
+  it("enters the task that an earlier message adopted, even if both arrive at the same time", async () => {
+    const { fakeAgents, definition } = office();
     const world = await openWorld(definition);
     const [first, second] = await Promise.all([
       world.runtime.receive(mail(world, "t")),
@@ -82,11 +82,11 @@ describe("mail from another swarm", () => {
     ]);
     expect([first.opened, second.opened]).toEqual([true, false]);
     expect(second.key).toBe(first.key);
-    (await puppets.next("boss")).answer(respond("x@north", "warm"));
-    (await puppets.next("boss")).answer(respond("x@north", "still warm"));
+    (await fakeAgents.next("boss")).answer(respond("x@north", "warm"));
+    (await fakeAgents.next("boss")).answer(respond("x@north", "still warm"));
   });
 
-  it("for a task that nobody here knows is refused where nothing may be adopted, and leaves nothing behind", async () => {
+  it("for an unknown task is refused if it may not be adopted, and leaves nothing behind", async () => {
     const { definition } = office();
     const world = await openWorld(definition);
     const input = mail(world, "t", { adopts: false });
@@ -95,7 +95,7 @@ describe("mail from another swarm", () => {
     expect(await world.runtime.receive(mail(world, "t"))).toMatchObject({ opened: true });
   });
 
-  it("cannot give a task another owner", async () => {
+  it("cannot change the owner of a task", async () => {
     const { definition } = office();
     const world = await openWorld(definition);
     const { key } = await world.runtime.receive(mail(world, "t"));
@@ -104,37 +104,37 @@ describe("mail from another swarm", () => {
     expect(await world.runtime.read(key, ({ owner }) => owner)).toBe(OWNER);
   });
 
-  it("makes a task that has ended go on only if it may; otherwise it is kept and nobody is asked", async () => {
-    const { puppets, definition } = office();
+  it("resumes an ended task only if that is allowed; otherwise it is stored without a turn", async () => {
+    const { fakeAgents, definition } = office();
     const world = await openWorld(definition);
     const { key } = await world.runtime.receive(mail(world, "t"));
-    (await puppets.next("boss")).answer(complete("warm"));
+    (await fakeAgents.next("boss")).answer(complete("warm"));
     await world.settle();
     expect(await world.status(key)).toBe("completed");
     await world.runtime.receive(mail(world, "t", { resumes: false }));
     await world.settle();
-    expect([await world.status(key), puppets.begunTurns("boss")]).toEqual(["completed", 0]);
+    expect([await world.status(key), fakeAgents.begunTurns("boss")]).toEqual(["completed", 0]);
     expect(world.kinds(key).at(-1)).toBe("sent");
     await world.runtime.receive(mail(world, "t"));
     expect(await world.status(key)).toBe("running");
-    await puppets.next("boss");
+    await fakeAgents.next("boss");
   });
 });
 
 describe("the answer of another swarm", () => {
   const accepts: Carrier = { owns: () => true, rows: () => ({ ok: true }) };
-  const limits = { replyTime: 60_000 };
+  const limits = { replyTimeout: 60_000 };
 
-  it("is waited for as long as it may take; then who asked is told, also after a restart", async () => {
-    const { puppets, definition } = office();
+  it("is awaited until its time limit; then the sender is notified, even after a restart", async () => {
+    const { fakeAgents, definition } = office();
     const world = await openWorld(definition, { carriers: [accepts], limits });
     const posted = await world.runtime.post(ULLA, { body: "ask north" });
-    (await puppets.next("boss")).answer(ask("x@north", "how cold?"));
+    (await fakeAgents.next("boss")).answer(ask("x@north", "how cold?"));
     await world.pass(59_999);
-    expect(puppets.begunTurns("boss")).toBe(0);
+    expect(fakeAgents.begunTurns("boss")).toBe(0);
     await world.crash();
     await world.pass(1);
-    const told = await puppets.next("boss");
+    const told = await fakeAgents.next("boss");
     expect(told.turn.messages[0].message.body).toContain("no answer came within 60 s");
     told.answer(complete("never mind"));
     await world.settle();

@@ -1,10 +1,13 @@
 /**
- * Takes up what an earlier process left: running tasks first, then those that wait for something an agent needs, then
- * those that ended with work under way. In slices, so that everybody else is served meanwhile.
+ * Continues the work that an earlier process left: first running tasks, then held tasks, then ended tasks with running
+ * actions or deliveries. Works in short slices, so that the process serves other callers meanwhile.
  */
-import type { Clock, Loop, Problem } from "../../journal/ports.js";
-import type { JournalKey, Store, TaskRow } from "../ports.js";
-import { describe } from "./actions.js";
+
+import type { Clock } from "../../base/index.js";
+import { messageOf, type Report } from "../../base/index.js";
+import type { JournalKey, Loop } from "../../journal/index.js";
+import type { Store, TaskRow } from "../ports.js";
+
 import type { TaskKernel } from "./task-work.js";
 
 export interface RecoveryParts {
@@ -14,20 +17,20 @@ export interface RecoveryParts {
   readonly loop: Loop;
   readonly retryHeld: (key: JournalKey) => Promise<void>;
   readonly isOpen: () => boolean;
-  readonly report: (problem: Problem) => void;
+  readonly report: Report;
 }
 
 export interface RecoveryProgress {
-  /** Running tasks that were taken up, and how many there were at the start. */
+  /** Running tasks that were recovered, and how many there were at the start. */
   readonly done: number;
   readonly of: number;
 }
 
 const PAGE = 50;
 const KEYS_AT_ONCE = 1_000;
-/** Milliseconds of work in a row. */
+/** Milliseconds of work before the event loop continues. */
 const SLICE = 8;
-/** Taking tasks up writes: this many units may wait before more of them are taken up. */
+/** Recovering a task writes units. While more than this are not durable, no further task is recovered. */
 const MOST_UNDURABLE = 256;
 const READ_AGAIN_AFTER = 250;
 const LONGEST_PAUSE = 60_000;
@@ -42,39 +45,39 @@ export class Recovery {
     this.#parts = parts;
   }
 
-  /** Whoever waits for the next attempt waits no longer: nothing is taken up any more. */
+  /** Ends the pause before the next read: no further task is recovered. */
   stop(): void {
     this.#wake?.();
   }
 
-  /** Nothing when everything is taken up. */
+  /** Undefined when recovery has finished. */
   get progress(): RecoveryProgress | undefined {
     return this.#progress;
   }
 
   /**
-   * Resolves when the running tasks are taken up; the others follow.
-   * @param onProgress told how many running tasks are taken up, and of how many
+   * Resolves when the running tasks are recovered; the others follow.
+   * @param onProgress receives the number of recovered tasks and the number of all running tasks
    */
   async run(onProgress: (done: number, of: number) => void = () => {}): Promise<number> {
     const { isOpen, report } = this.#parts;
-    // Found before anybody opens more of them: what counts is what the earlier process left.
+    // Listed before callers open new tasks: only the tasks of the earlier process count.
     const keys = await this.#runningTasks();
-    const tell = (done: number) => {
+    const reportProgress = (done: number) => {
       this.#progress = { done, of: keys.length };
       onProgress(done, keys.length);
     };
-    tell(0);
+    reportProgress(0);
     let done = 0;
     while (done < keys.length && isOpen()) {
       const page = keys.slice(done, done + PAGE);
-      await this.#takeUp(page);
+      await this.#resume(page);
       done += page.length;
-      tell(done);
+      reportProgress(done);
     }
-    this.#takeUpTheRest()
+    this.#resumeTheRest()
       .catch((cause: unknown) => {
-        if (isOpen()) report({ code: "recovery_failed", message: describe(cause), cause });
+        if (isOpen()) report({ code: "recovery_failed", message: messageOf(cause), cause });
       })
       .finally(() => {
         this.#progress = undefined;
@@ -90,30 +93,30 @@ export class Recovery {
       (after) => store.tasks.withStatus("running", after, KEYS_AT_ONCE),
       async (rows) => {
         for (const { key } of rows) keys.push(key);
-        await this.#breathe();
+        await this.#yieldToLoop();
       },
     );
     return keys;
   }
 
-  async #takeUpTheRest(): Promise<void> {
+  async #resumeTheRest(): Promise<void> {
     const { store, retryHeld } = this.#parts;
     await this.#eachPage(
       PAGE,
       (after) => store.tasks.withWork("held", after, PAGE),
       async (rows) => {
-        // In memory it is known that they are held, so that what is brought later reaches them, too.
-        await this.#takeUp(rows.map((row) => row.key));
+        // Loading registers them as held, so that values that arrive later also continue them.
+        await this.#resume(rows.map((row) => row.key));
         for (const { key } of rows) {
           await retryHeld(key);
-          await this.#breathe();
+          await this.#yieldToLoop();
         }
       },
     );
     await this.#eachPage(
       PAGE,
       (after) => store.tasks.withWork("openWork", after, PAGE),
-      (rows) => this.#takeUp(rows.map((row) => row.key)),
+      (rows) => this.#resume(rows.map((row) => row.key)),
     );
   }
 
@@ -132,32 +135,32 @@ export class Recovery {
     }
   }
 
-  /** A task that cannot be read is reported and keeps no other one from running. */
-  async #takeUp(keys: readonly JournalKey[]): Promise<void> {
+  /** A task that cannot be read is reported and does not block the others. */
+  async #resume(keys: readonly JournalKey[]): Promise<void> {
     const { kernel, isOpen } = this.#parts;
     try {
-      await kernel.loadMany(keys, () => this.#breathe());
+      await kernel.loadMany(keys, () => this.#yieldToLoop());
     } catch {
-      // One of them cannot be read, or none for the moment: each by itself, until it is there.
-      if (isOpen()) for (const key of keys) this.#takeUpLater(key, 0);
+      // At least one of them cannot be read now: load each one separately, and retry until it succeeds.
+      if (isOpen()) for (const key of keys) this.#resumeLater(key, 0);
     }
   }
 
-  #takeUpLater(key: JournalKey, delay: number): void {
+  #resumeLater(key: JournalKey, delay: number): void {
     const { kernel, clock, report, isOpen } = this.#parts;
     const load = () => {
       if (!isOpen()) return;
       kernel.load(key).catch((cause: unknown) => {
         if (!isOpen()) return;
-        report({ code: "load_failed", message: describe(cause), task: key, cause });
-        this.#takeUpLater(key, Math.min(LONGEST_PAUSE, Math.max(READ_AGAIN_AFTER, delay * 2)));
+        report({ code: "load_failed", message: messageOf(cause), task: key, cause });
+        this.#resumeLater(key, Math.min(LONGEST_PAUSE, Math.max(READ_AGAIN_AFTER, delay * 2)));
       });
     };
     if (delay === 0) load();
     else clock.after(delay, load);
   }
 
-  /** A read that fails is tried again: a running task must not be left lying. */
+  /** Retries a failed read until it succeeds, because no running task may be left out. */
   async #untilRead<T>(read: () => Promise<T>): Promise<T | undefined> {
     const { clock, report, isOpen } = this.#parts;
     while (isOpen()) {
@@ -165,7 +168,7 @@ export class Recovery {
         return await read();
       } catch (cause) {
         if (!isOpen()) return undefined;
-        report({ code: "load_failed", message: describe(cause), cause });
+        report({ code: "load_failed", message: messageOf(cause), cause });
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
           clock.after(READ_AGAIN_AFTER, resolve);
@@ -175,7 +178,8 @@ export class Recovery {
     return undefined;
   }
 
-  async #breathe(): Promise<void> {
+  /** Waits until the write queue is short enough and, at the end of a slice, for the event loop. */
+  async #yieldToLoop(): Promise<void> {
     const { clock, loop, store } = this.#parts;
     if (store.writer.undurable > MOST_UNDURABLE) await store.writer.below(MOST_UNDURABLE);
     if (clock.now() - this.#sliceBegan < SLICE) return;

@@ -1,55 +1,55 @@
 import { describe, expect, it } from "vitest";
 import { answerOf, ask, complete, wait } from "../../../test/kit/answers.js";
-import { Puppets } from "../../../test/kit/puppets.js";
+import { FakeAgents } from "../../../test/kit/fake-agents.js";
+import { openWorld, ULLA, type World } from "../../../test/kit/simulated-world.js";
 import { agent, swarm } from "../../../test/kit/swarms.js";
-import { openWorld, ULLA, type World } from "../../../test/kit/world.js";
-import type { Lending } from "./remote.js";
+import type { LentMessage } from "./remote.js";
 
 function servedOffice() {
-  const puppets = new Puppets();
+  const fakeAgents = new FakeAgents();
   const definition = swarm([
-    agent("boss", { targets: ["far"], supervisor: true, entrypoint: true, run: puppets.mind("boss") }),
+    agent("boss", { targets: ["far"], supervisor: true, entrypoint: true, run: fakeAgents.mind("boss") }),
     agent("far", { targets: ["boss"], remote: true }),
   ]);
-  return { puppets, definition };
+  return { fakeAgents, definition };
 }
 
 const text = (words: string) => ({ text: words, calls: [] });
-const body = (lending: Lending | undefined) => lending?.message.message.body;
+const body = (lending: LentMessage | undefined) => lending?.message.message.body;
 
-function required(lending: Lending | undefined): Lending {
+function required(lending: LentMessage | undefined): LentMessage {
   if (lending === undefined) throw new Error("nothing was lent");
   return lending;
 }
 
-const answer = (world: World, lending: Lending, words: string) =>
+const answer = (world: World, lending: LentMessage, words: string) =>
   world.runtime.remote.answer(lending, lending.message.id, text(words));
 
 describe("remote agents", () => {
-  it("mail is lent to whoever asks next, and the answer goes on like any other agent's", async () => {
-    const { puppets, definition } = servedOffice();
+  it("mail is lent to the next taker, and the answer takes effect like that of a local agent", async () => {
+    const { fakeAgents, definition } = servedOffice();
     const world = await openWorld(definition);
     const asked = world.runtime.remote.next("far");
     const posted = await world.runtime.post(ULLA, { body: "go" });
-    (await puppets.next("boss")).answer(ask("far", "how many?"), wait());
+    (await fakeAgents.next("boss")).answer(ask("far", "how many?"), wait());
     const lending = required(await asked);
     expect(lending).toMatchObject({ agent: "far", key: posted.key, attempt: 1 });
     expect(body(lending)).toBe("how many?");
     expect(lending.tools.map(({ name }) => name)).toContain("send_response");
     await answer(world, lending, "three");
-    const boss = await puppets.next("boss");
+    const boss = await fakeAgents.next("boss");
     expect(boss.turn.messages[0].message.body).toBe("three");
     boss.answer(complete("three"));
     expect((await posted.outcome).status).toBe("completed");
   });
 
-  it("one message of a task is lent at a time; two takers never get the same one", async () => {
-    const { puppets, definition } = servedOffice();
+  it("one message of a task is lent at a time, and two takers never get the same one", async () => {
+    const { fakeAgents, definition } = servedOffice();
     const world = await openWorld(definition);
     const takers = [world.runtime.remote.next("far"), world.runtime.remote.next("far")];
     await world.runtime.post(ULLA, { body: "go", taskId: "t" });
-    // Two commits of the task in one group: each offers its mail.
-    const boss = await puppets.next("boss");
+    // Two commits of the task in one group; each offers its mail.
+    const boss = await fakeAgents.next("boss");
     boss.answer(ask("far", "1"), ask("far", "2"), wait());
     await Promise.resolve();
     await world.runtime.post(ULLA, { body: "more", taskId: "t" });
@@ -62,23 +62,23 @@ describe("remote agents", () => {
     expect(lent.map((lending) => lending?.attempt)).toEqual([1, 2]);
   });
 
-  it("messages of several tasks are lent side by side, the one that has waited longest first", async () => {
-    const { puppets, definition } = servedOffice();
+  it("messages of several tasks are lent concurrently, the longest waiting one first", async () => {
+    const { fakeAgents, definition } = servedOffice();
     const world = await openWorld(definition);
     for (const words of ["first", "second"]) {
       await world.runtime.post(ULLA, { body: words });
-      (await puppets.next("boss")).answer(ask("far", words), wait());
+      (await fakeAgents.next("boss")).answer(ask("far", words), wait());
       await world.settle();
     }
     expect(body(await world.runtime.remote.next("far"))).toBe("first");
     expect(body(await world.runtime.remote.next("far"))).toBe("second");
   });
 
-  it("a released message is lent again with a new attempt, and the old one is refused", async () => {
-    const { puppets, definition } = servedOffice();
+  it("a released message is lent again with a new attempt number, and an answer to the old attempt is refused", async () => {
+    const { fakeAgents, definition } = servedOffice();
     const world = await openWorld(definition);
     await world.runtime.post(ULLA, { body: "go" });
-    (await puppets.next("boss")).answer(ask("far", "how many?"), wait());
+    (await fakeAgents.next("boss")).answer(ask("far", "how many?"), wait());
     const first = required(await world.runtime.remote.next("far"));
     await world.runtime.remote.release(first, first.message.id);
     const second = required(await world.runtime.remote.next("far"));
@@ -92,11 +92,11 @@ describe("remote agents", () => {
     await expect(answer(world, second, "three")).rejects.toMatchObject({ code: "stale_attempt" });
   });
 
-  it("what was lent when the process died is lent again, and the old answer is refused", async () => {
-    const { puppets, definition } = servedOffice();
+  it("a message that was lent when the process died is lent again, and an answer to the old attempt is refused", async () => {
+    const { fakeAgents, definition } = servedOffice();
     const world = await openWorld(definition);
     await world.runtime.post(ULLA, { body: "go" });
-    (await puppets.next("boss")).answer(ask("far", "1"), ask("far", "2"), wait());
+    (await fakeAgents.next("boss")).answer(ask("far", "1"), ask("far", "2"), wait());
     const before = required(await world.runtime.remote.next("far"));
     await world.crash();
     const after = required(await world.runtime.remote.next("far"));
@@ -107,38 +107,38 @@ describe("remote agents", () => {
     expect(body(await world.runtime.remote.next("far"))).toBe("2");
   });
 
-  it("after a cancellation the agent's next mail is lent as if nothing had been", async () => {
-    const { puppets, definition } = servedOffice();
+  it("after a cancellation the agent's next message is lent normally", async () => {
+    const { fakeAgents, definition } = servedOffice();
     const world = await openWorld(definition);
     const posted = await world.runtime.post(ULLA, { body: "go", taskId: "t" });
-    (await puppets.next("boss")).answer(ask("far", "1"), wait());
+    (await fakeAgents.next("boss")).answer(ask("far", "1"), wait());
     const withdrawn = required(await world.runtime.remote.next("far"));
     await world.runtime.cancel(posted.key, "user:ulla@desk");
     await expect(answer(world, withdrawn, "late")).rejects.toMatchObject({ code: "stale_attempt" });
     await world.runtime.post(ULLA, { body: "again", taskId: "t" });
-    (await puppets.next("boss")).answer(ask("far", "2"), wait());
+    (await fakeAgents.next("boss")).answer(ask("far", "2"), wait());
     expect(body(await world.runtime.remote.next("far"))).toBe("2");
   });
 
-  it("a taker that gives up gets nothing, and takes nothing away from the next one", async () => {
-    const { puppets, definition } = servedOffice();
+  it("a taker that aborts gets nothing, and the next taker gets the message", async () => {
+    const { fakeAgents, definition } = servedOffice();
     const world = await openWorld(definition);
     const stop = new AbortController();
     const waiting = world.runtime.remote.next("far", { signal: stop.signal });
     stop.abort();
     expect(await waiting).toBeUndefined();
     await world.runtime.post(ULLA, { body: "go" });
-    (await puppets.next("boss")).answer(ask("far", "1"), wait());
+    (await fakeAgents.next("boss")).answer(ask("far", "1"), wait());
     expect(body(await world.runtime.remote.next("far"))).toBe("1");
   });
 
-  it("only remote agents have a mailbox to ask for", async () => {
+  it("only the mailbox of a remote agent can be taken from", async () => {
     const { definition } = servedOffice();
     const world = await openWorld(definition);
     await expect(world.runtime.remote.next("boss")).rejects.toMatchObject({ code: "unknown_agent" });
   });
 
-  it("takers that wait are sent home when the runtime closes", async () => {
+  it("waiting takers are released when the runtime closes", async () => {
     const { definition } = servedOffice();
     const world = await openWorld(definition);
     const waiting = world.runtime.remote.next("far");
@@ -146,13 +146,13 @@ describe("remote agents", () => {
     expect(await waiting).toBeUndefined();
   });
 
-  it("what is lent is let go with the round that it was about: the next round has mail of its own", async () => {
-    const puppets = new Puppets();
+  it("a lent message ends with its round, and the next round lends its own mail", async () => {
+    const fakeAgents = new FakeAgents();
     const definition = swarm([
       agent("far", { targets: ["ann"], supervisor: true, entrypoint: true, remote: true }),
-      agent("ann", { targets: ["far"], run: puppets.mind("ann") }),
+      agent("ann", { targets: ["far"], run: fakeAgents.mind("ann") }),
     ]);
-    const world = await openWorld(definition, { limits: { taskTime: 1_000 } });
+    const world = await openWorld(definition, { limits: { taskTimeout: 1_000 } });
     const posted = await world.runtime.post(ULLA, { body: "go", taskId: "t", maxSteps: 1 });
     const first = required(await world.runtime.remote.next("far"));
     await world.runtime.remote.answer(

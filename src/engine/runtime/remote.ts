@@ -1,38 +1,45 @@
 /**
- * Remote agents: a durable mailbox with three operations, `next`, `answer` and `release`. The doors (MAP, MCP) are
- * built on this and add nothing to what is promised here. Only keys of tasks are kept.
+ * The mailboxes of remote agents, with three operations: `next`, `answer` and `release`. The protocols (MAP, MCP) build
+ * on them and promise nothing beyond them. Only keys of tasks are kept in memory.
  */
 
-import type { MAILMessage } from "../../mail/message.js";
-import type { AgentAnswer, HistoryItem, OfferedTool, TaskFacts } from "../agent.js";
-import type { Command } from "../commands.js";
-import { mailToLend } from "../decide.js";
-import type { InstanceId, JournalKey } from "../ports.js";
-import { historyOf } from "../state.js";
-import { describe } from "./actions.js";
+import { deferred, hasCode, MailroomError, messageOf } from "../../base/index.js";
+import type { JournalKey } from "../../journal/index.js";
+import type { MAILMessage } from "../../mail/index.js";
+import type { HistoryItem, OfferedTool, TaskInfo, TurnResult } from "../agent.js";
+import type { InstanceId } from "../ports.js";
+import type { Command, VettedCall } from "../task/commands.js";
+import { mailToLend } from "../task/decide.js";
+import { historyOf } from "../task/state.js";
 import { copyAnswer } from "./answers.js";
-import { RuntimeError } from "./errors.js";
 import type { LiveTask, TaskUnit } from "./task-work.js";
-import { withResolvers } from "./waiters.js";
 
-/** A message in the hands of the process that serves the agent. */
-export interface Lending {
+/** A message that was lent to the process that serves the agent. */
+export interface LentMessage {
   readonly agent: string;
   readonly key: JournalKey;
   readonly attempt: number;
   readonly message: MAILMessage;
-  readonly task: TaskFacts;
+  readonly task: TaskInfo;
   readonly instance: InstanceId;
   readonly history: readonly HistoryItem[];
   readonly tools: readonly OfferedTool[];
 }
 
 export interface RemoteParts {
-  /** Resolves when it is durable. `decided` sees it before that. */
+  /** Resolves when the command is durable. `decided` is called before that. */
   readonly command: (key: JournalKey, command: Command, decided?: (unit: TaskUnit) => void) => Promise<void>;
   readonly peek: (key: JournalKey) => LiveTask | undefined;
+  /** What the actions say about the calls of an answer. */
+  readonly vet: (
+    key: JournalKey,
+    agent: string,
+    calls: TurnResult["calls"],
+  ) => Promise<readonly VettedCall[]> | undefined;
   readonly tools: (agent: string) => readonly OfferedTool[];
   readonly isRemote: (agent: string) => boolean;
+  /** Whether any agent is remote. */
+  readonly hasRemote: () => boolean;
 }
 
 type Taker = (key: JournalKey | undefined) => void;
@@ -42,9 +49,9 @@ export class RemoteMailboxes {
   /** Tasks with mail for an agent that is not lent, oldest first. */
   readonly #waiting = new Map<string, Set<JournalKey>>();
   readonly #takers = new Map<string, Taker[]>();
-  /** By task and agent: the attempt that the last lending of this process had. */
+  /** By task and agent: the attempt number of the last message that this process lent. */
   readonly #lendings = new Map<JournalKey, Map<string, number>>();
-  /** On the way to a taker, but not yet lent: not to be given to a second one. */
+  /** Promised to a taker, but not yet lent: a second taker must not get the same mail. */
   readonly #handing = new Set<string>();
   #closed = false;
 
@@ -52,17 +59,24 @@ export class RemoteMailboxes {
     this.#parts = parts;
   }
 
-  /** There may be mail for remote agents in this task. */
+  /** Called after a commit, and when a task was read from the store. */
+  react(live: LiveTask): void {
+    if (!this.#parts.hasRemote()) return;
+    if (live.state.status === "running") this.offer(live);
+    else this.withdraw(live.key, "stopped");
+  }
+
+  /** Offers the mail for remote agents that waits in this task. */
   offer(live: LiveTask): void {
     for (const [agent, { lent }] of live.state.agents) {
       if (!this.#parts.isRemote(agent) || mailToLend(live.state, agent) === undefined) continue;
-      // A lending that was not made here is void: it was made by an earlier process.
+      // A message that an earlier process lent is no longer lent.
       const isLent = lent !== undefined && this.#lendings.get(live.key)?.get(agent) === lent.attempt;
       if (!isLent && !this.#handing.has(handingKey(live.key, agent))) this.#put(agent, live.key);
     }
   }
 
-  /** The task does not run any more, or is not in memory: there is nothing in it to lend. */
+  /** The task no longer runs, or has left memory: it has nothing to lend. */
   withdraw(key: JournalKey, why: "stopped" | "gone"): void {
     for (const [agent, waiting] of this.#waiting) {
       if (waiting.delete(key) && waiting.size === 0) this.#waiting.delete(agent);
@@ -70,8 +84,8 @@ export class RemoteMailboxes {
     if (why === "gone") this.#lendings.delete(key);
   }
 
-  /** The next message for the agent, from whichever task has waited longest. Waits until there is one. */
-  async next(agent: string, options: { signal?: AbortSignal } = {}): Promise<Lending | undefined> {
+  /** Lends the next message for the agent, from the task that has waited longest. Waits until there is one. */
+  async next(agent: string, options: { signal?: AbortSignal } = {}): Promise<LentMessage | undefined> {
     this.#assertRemote(agent);
     for (;;) {
       if (this.#closed || options.signal?.aborted === true) return undefined;
@@ -82,30 +96,33 @@ export class RemoteMailboxes {
     }
   }
 
-  /** Commits what the agent did, once. @throws RuntimeError `stale_attempt` for a lending that is over */
+  /** Commits the agent's answer, once. @throws MailroomError `stale_attempt` if the message is no longer lent */
   async answer(
-    lending: Pick<Lending, "agent" | "key" | "attempt">,
+    lending: Pick<LentMessage, "agent" | "key" | "attempt">,
     messageId: string,
-    answer: AgentAnswer,
+    answer: TurnResult,
   ): Promise<void> {
     const { agent, key, attempt } = lending;
+    const given = copied(answer);
+    const vetted = await this.#parts.vet(key, agent, given.calls);
     await this.#parts.command(key, {
       type: "answer_lent",
       agent,
       messageId,
       attempt,
-      answer: copied(answer),
+      answer: given,
+      ...(vetted !== undefined && { vetted }),
     });
     this.#end(lending);
   }
 
   /** Puts the message back; the next taker gets it with a new attempt number. */
-  async release(lending: Pick<Lending, "agent" | "key" | "attempt">, messageId: string): Promise<void> {
+  async release(lending: Pick<LentMessage, "agent" | "key" | "attempt">, messageId: string): Promise<void> {
     const { agent, key, attempt } = lending;
     try {
       await this.#parts.command(key, { type: "release", agent, messageId, attempt });
     } catch (error) {
-      if (error instanceof RuntimeError && error.code === "unknown_task") return;
+      if (hasCode(error, "unknown_task")) return;
       throw error;
     }
     this.#end(lending);
@@ -117,19 +134,19 @@ export class RemoteMailboxes {
     this.#takers.clear();
   }
 
-  /** Forgets a lending, unless the message behind it was lent meanwhile. */
-  #end({ key, agent, attempt }: Pick<Lending, "agent" | "key" | "attempt">): void {
+  /** Removes a lent message, unless the agent's next message was lent meanwhile. */
+  #end({ key, agent, attempt }: Pick<LentMessage, "agent" | "key" | "attempt">): void {
     const lendings = this.#lendings.get(key);
     if (lendings?.get(agent) === attempt) lendings.delete(agent);
     if (lendings?.size === 0) this.#lendings.delete(key);
     this.#offerAgain(key);
   }
 
-  async #lend(agent: string, key: JournalKey): Promise<Lending | undefined> {
-    let lending: Lending | undefined;
+  async #lend(agent: string, key: JournalKey): Promise<LentMessage | undefined> {
+    let lending: LentMessage | undefined;
     try {
       await this.#parts.command(key, { type: "lend", agent }, ({ live }) => {
-        // Decided, and handed over when it is durable; by then the state may have moved on.
+        // Built now, because the state may have changed when the commit is durable and the message is handed over.
         lending = this.#lendingOf(live, agent);
         if (lending === undefined) return;
         const lendings = this.#lendings.get(key);
@@ -138,14 +155,13 @@ export class RemoteMailboxes {
       });
       return lending;
     } catch (error) {
-      // Taken back in the meantime (cancelled, paused, removed): there may be other mail.
-      const over =
-        error instanceof RuntimeError && (error.code === "no_mail" || error.code === "unknown_task");
+      // The task was cancelled, paused or removed in the meantime: there may be other mail.
+      const over = hasCode(error, "no_mail", "unknown_task");
       if (over) return undefined;
       throw error;
     } finally {
       this.#handing.delete(handingKey(key, agent));
-      // If nobody has it, it is there for the next taker, who could not be offered it meanwhile.
+      // If it was not lent, offer it to the next taker: while it was promised, `offer` skipped it.
       this.#offerAgain(key);
     }
   }
@@ -155,7 +171,7 @@ export class RemoteMailboxes {
     if (live !== undefined) this.offer(live);
   }
 
-  #lendingOf({ key, state, work }: LiveTask, agent: string): Lending | undefined {
+  #lendingOf({ key, state, work }: LiveTask, agent: string): LentMessage | undefined {
     const { lent, mailbox } = state.agents.get(agent) ?? {};
     const mail = mailbox?.find((waiting) => waiting.number === lent?.number);
     if (lent === undefined || mail === undefined) return undefined;
@@ -198,7 +214,7 @@ export class RemoteMailboxes {
   }
 
   async #wait(agent: string, signal: AbortSignal | undefined): Promise<JournalKey | undefined> {
-    const { promise, resolve } = withResolvers<JournalKey | undefined>();
+    const { promise, resolve } = deferred<JournalKey | undefined>();
     const takers = this.#takers.get(agent);
     if (takers === undefined) this.#takers.set(agent, [resolve]);
     else takers.push(resolve);
@@ -218,15 +234,15 @@ export class RemoteMailboxes {
 
   #assertRemote(agent: string): void {
     if (this.#parts.isRemote(agent)) return;
-    throw new RuntimeError("unknown_agent", `the swarm has no remote agent named '${agent}'`);
+    throw new MailroomError("unknown_agent", `the swarm has no remote agent named '${agent}'`);
   }
 }
 
-function copied(answer: AgentAnswer): AgentAnswer {
+function copied(answer: TurnResult): TurnResult {
   try {
     return copyAnswer(answer, "the answer");
   } catch (error) {
-    throw new RuntimeError("bad_answer", describe(error));
+    throw new MailroomError("bad_answer", messageOf(error));
   }
 }
 

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { Mailroom } from "../../library/mailroom.js";
 import { defineAgent } from "../../swarm/agent.js";
 import { defineSwarm } from "../../swarm/define.js";
-import type { PostedAt } from "./index.js";
+import type { JournalLocation } from "./index.js";
 
 const swarm = defineSwarm({
   name: "desk",
@@ -23,8 +23,8 @@ const swarm = defineSwarm({
 let mailroom: Mailroom;
 afterEach(() => mailroom.close());
 
-describe("what became of a message, read from the journal", () => {
-  it("is what its waiter was told, however many messages waited together", async () => {
+describe("the outcome of a message, read from the journal", () => {
+  it("is what its waiter received, for any number of waiting messages", async () => {
     mailroom = await Mailroom.open({ swarm, data: false, onProblem: () => {} });
     const ann = mailroom.user("ann");
     const bodies = ["one", "fail two", "three", "four", "fail five", "six"];
@@ -35,7 +35,7 @@ describe("what became of a message, read from the journal", () => {
     expect(read).toEqual(told);
   });
 
-  it("is waited for while the round runs, and ends with a cancellation", async () => {
+  it("is awaited while the round runs, and a cancellation ends the wait", async () => {
     mailroom = await Mailroom.open({
       swarm: defineSwarm({
         name: "desk",
@@ -59,9 +59,9 @@ describe("what became of a message, read from the journal", () => {
     expect((await waiting).status).toBe("cancelled");
   });
 
-  it("is not known of a task that is gone", async () => {
+  it("is not available for a removed task", async () => {
     mailroom = await Mailroom.open({ swarm, data: false });
-    const at: PostedAt = { key: "nobody", taskId: "gone", messageId: "m", number: 2 };
+    const at: JournalLocation = { key: "nobody", taskId: "gone", messageId: "m", number: 2 };
     await expect(mailroom.runtime.outcomeOf(at)).rejects.toMatchObject({ code: "unknown_task" });
   });
 });

@@ -1,15 +1,15 @@
 /**
- * Who runs next. Free slots go round robin over instances, then over an instance's tasks, so that one noisy task or
- * caller cannot starve the others. An instance with nothing running goes first; one that holds its share waits while
- * others are below theirs. It knows nothing of agents.
+ * Chooses the task that runs next. Free slots go round robin over instances, then over an instance's tasks, so that one
+ * busy task or caller cannot starve the others. An instance without running turns goes first; one that has its share
+ * waits while others are below theirs.
  */
-import type { Loop } from "../../journal/ports.js";
-import { shareOf } from "./room.js";
+import type { Loop } from "../../journal/index.js";
+import { shareOf } from "./running-task-limits.js";
 
-/** What the scheduler sees of a task. */
+/** The scheduler's view of a task. */
 export interface Schedulable {
   readonly instanceKey: string;
-  /** What its agents are doing: each holds a slot. */
+  /** Its busy agents: each holds a slot. */
   readonly doing: { readonly size: number };
   queued: boolean;
 }
@@ -26,30 +26,30 @@ export interface SchedulerLimits {
   readonly turnsPerTask: number;
 }
 
-/** Turns that start in a row before everything else in the process has its chance. */
+/** Turns that start in a row before the event loop continues. */
 const MOST_IN_A_ROW = 512;
-/** An instance that has nothing running may exceed the limit by one turn, up to this share of it in all. */
+/** An instance without running turns may exceed the limit by one turn, up to this factor in total. */
 const MOST_OVER = 1.25;
 
 export class Scheduler<T extends Schedulable> {
   readonly #instances = new Map<string, InstanceQueue<T>>();
-  /** Instances that have nothing running, in order of arrival. */
+  /** Instances without running turns, in order of arrival. */
   readonly #first = new Queue<InstanceQueue<T>>();
   readonly #ring = new Queue<InstanceQueue<T>>();
   readonly #limits: SchedulerLimits;
   readonly #loop: Loop;
   readonly #start: (task: T) => boolean;
   readonly #idle: (task: T) => void;
-  readonly #mayStart: () => boolean;
+  readonly canStart: () => boolean;
   readonly #share: number;
   #running = 0;
-  /** To be pumped, or being pumped. */
+  /** Whether a pump is scheduled or running. */
   #due = false;
   #stopped = false;
 
   /**
-   * `start` begins one turn in the task and tells whether there was one to begin. `idle` is told of a task that left
-   * the queue without one: it may have ended while it stood there. `mayStart` says whether any turn may start now.
+   * `start` starts one turn in the task and returns whether there was one. `idle` is called for a task that left the
+   * queue without a turn: it may have ended while it was queued. `mayStart` returns whether any turn may start now.
    */
   constructor(parts: {
     limits: SchedulerLimits;
@@ -62,7 +62,7 @@ export class Scheduler<T extends Schedulable> {
     this.#loop = parts.loop;
     this.#start = parts.start;
     this.#idle = parts.idle;
-    this.#mayStart = parts.mayStart ?? (() => true);
+    this.canStart = parts.mayStart ?? (() => true);
     this.#share = shareOf(parts.limits.turns);
   }
 
@@ -70,7 +70,7 @@ export class Scheduler<T extends Schedulable> {
     return this.#running;
   }
 
-  /** There may be something to do in this task. Cheap to call too often. */
+  /** Queues a task that may have a turn to start. Repeated calls are cheap. */
   offer(task: T): void {
     if (this.#stopped || task.queued) return;
     const instance = this.#instanceOf(task);
@@ -96,8 +96,8 @@ export class Scheduler<T extends Schedulable> {
   }
 
   /**
-   * Starts what there is room for, after what is under way now: when a commit brings news to many tasks, all of them
-   * take note of it first, and their turns then run in a row.
+   * Starts turns after the current callback: a commit can concern many tasks, and all of them are offered before the first
+   * turn runs.
    */
   pump(): void {
     if (this.#due) return;
@@ -105,7 +105,7 @@ export class Scheduler<T extends Schedulable> {
     this.#loop.micro(() => this.#startDue());
   }
 
-  /** No turn starts any more. */
+  /** No turn starts any longer. */
   stop(): void {
     this.#stopped = true;
   }
@@ -113,7 +113,7 @@ export class Scheduler<T extends Schedulable> {
   #startDue(): void {
     let left = MOST_IN_A_ROW;
     try {
-      while (!this.#stopped && left > 0 && this.#mayStart()) {
+      while (!this.#stopped && left > 0 && this.canStart()) {
         const instance = this.#next();
         if (instance === undefined) return;
         const task = instance.tasks.shift();
@@ -148,7 +148,7 @@ export class Scheduler<T extends Schedulable> {
     return instance;
   }
 
-  /** Those that hold their share step back, and keep their place in the ring. */
+  /** Instances that hold their share are skipped and keep their position in the ring. */
   #belowShare(): InstanceQueue<T> | undefined {
     for (let tries = this.#ring.length; tries > 0; tries--) {
       const instance = this.#ring.shift();
@@ -165,10 +165,10 @@ export class Scheduler<T extends Schedulable> {
     else this.#ring.push(instance);
   }
 
-  /** Memory follows what is running, not who has ever had something running. */
+  /** Keeps memory in proportion to running instances. */
   #forgetIfDone(instance: InstanceQueue<T>): void {
     if (instance.running > 0 || instance.tasks.length > 0 || instance.queued) return;
-    // A turn that ends at once forgets its instance while it starts: by now there may be another in its place.
+    // A turn that ends immediately removes its instance while it starts; a new object may have replaced it.
     if (this.#instances.get(instance.key) === instance) this.#instances.delete(instance.key);
   }
 
@@ -183,7 +183,7 @@ export class Scheduler<T extends Schedulable> {
   }
 }
 
-/** First in, first out, without moving what is behind. */
+/** A first-in, first-out queue that does not move its elements. */
 class Queue<T> {
   #items: (T | undefined)[] = [];
   #head = 0;

@@ -1,5 +1,7 @@
-/** Which task of an instance has which id: of those in memory at once, of the others from the store. */
-import type { InstanceId, JournalKey, TaskIndex } from "../ports.js";
+/** Finds the task of an instance by its id, in memory or in the store. */
+
+import type { JournalKey } from "../../journal/index.js";
+import type { InstanceId, TaskReads } from "../ports.js";
 import { instanceKey } from "./task-work.js";
 
 interface Named {
@@ -9,12 +11,12 @@ interface Named {
 }
 
 export class TaskNames {
-  readonly #index: TaskIndex;
+  readonly #index: TaskReads;
   readonly #keys = new Map<string, JournalKey>();
-  /** Ids that somebody is looking for, or about to open a task with. */
+  /** Ids that are being looked up, or with which a task is being opened. */
   readonly #reserved = new Map<string, Promise<void>>();
 
-  constructor(index: TaskIndex) {
+  constructor(index: TaskReads) {
     this.#index = index;
   }
 

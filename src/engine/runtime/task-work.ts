@@ -1,14 +1,25 @@
-/** What goes on in a task while it is in memory. Everything in here is lost with the process, and may be. */
-import type { Kernel, Live, Unit } from "../../journal/kernel.js";
-import type { TaskFacts, Turn } from "../agent.js";
-import type { InstanceId, JournalKey } from "../ports.js";
-import type { Mail, TaskState } from "../state.js";
-import type { ActionOrder, TaskTypes } from "../task.js";
-import type { Prepared } from "./deliveries.js";
+/** The running work of a task in memory. Losing it with the process is safe. */
+import type { JournalKey, Kernel, Live, RowWrite, Unit } from "../../journal/index.js";
+import type { TaskInfo, Turn, Usage } from "../agent.js";
+import type { InstanceId } from "../ports.js";
+import type { ActionOrder, TaskTypes } from "../task/aggregate.js";
+import type { Command } from "../task/commands.js";
+import type { MailboxItem, TaskState } from "../task/state.js";
+import type { AbortHandle } from "./abort-handle.js";
 import { taskChannel } from "./follow.js";
-import type { Stopper } from "./stopper.js";
 
-/** Mail to other swarms, as its carriers were asked when it was decided. */
+export type Carried = Extract<Command, { type: "carried" }>;
+
+export interface Prepared {
+  /** To be committed together with the mail. */
+  readonly rows: readonly RowWrite[];
+  /** Results that are known at once: to be applied when the mail is durable. */
+  readonly settled: readonly Carried[];
+  /** To be called when the mail is durable. Does not throw. */
+  wake(): void;
+}
+
+/** Mail to other swarms, prepared by its carriers when it was decided. */
 export interface DeliveryOrder {
   readonly type: "delivery";
   readonly prepared: Prepared;
@@ -25,43 +36,47 @@ export type TaskKernel = Kernel<Tasks>;
 export interface RunningTurn {
   readonly kind: "turn";
   readonly agent: string;
-  readonly mails: readonly [Mail, ...Mail[]];
-  readonly stopper: Stopper;
+  readonly mails: readonly [MailboxItem, ...MailboxItem[]];
+  readonly abortHandle: AbortHandle;
   readonly attempt: number;
-  /** What its instance had for it when it began. */
+  /** The caller's params when the turn started. */
   readonly params: Turn["params"];
-  /** What it has streamed of its answer and waits until the mail it works on is durable. */
+  /** Streamed text that waits until the mail of the turn is durable. */
   deltas: string | undefined;
+  /** As the agent reported it. */
+  usage: Usage | undefined;
+  /** Usage of attempts that were interrupted. */
+  readonly usedBefore: Usage | undefined;
 }
 
-/** What an agent is doing right now. One that does nothing is not listed. */
+/** What an agent is doing. Idle agents are not listed. */
 export type Doing =
   | RunningTurn
-  /** Its function is called as soon as it is journaled that a turn is started again. */
+  /** Its function is called as soon as the restart of its turn is journaled. */
   | { readonly kind: "starting" }
-  /** Its answer is decided, and calls of it are being carried out. */
+  /** Its answer is decided, and its calls are being executed. */
   | { readonly kind: "acting" };
 
 export class TaskWork {
   readonly key: JournalKey;
   readonly instance: InstanceId;
-  /** Asked for several times per message, so they are put together once. */
+  /** Read several times per message, so they are built once. */
   readonly instanceKey: string;
   readonly channel: string;
-  readonly facts: TaskFacts;
+  readonly facts: TaskInfo;
   readonly doing = new Map<string, Doing>();
   /** In the scheduler's queue. */
   queued = false;
   /** Counted among the tasks that run. */
   counted = false;
-  /** Mail up to this number was there when the process started: a turn with it may have been what ended the last one. */
+  /** Mail up to this number existed when the process started: a turn with it may have crashed the previous process. */
   recoveredUpTo = 0;
   /** Agents whose recovered turn was journaled as such since the start. */
   readonly recovered: Set<string>;
-  /** Taken up after a crash: no turn runs ahead of the disk until one is durable, so that the right one is counted. */
+  /** Recovered after a crash: no turn runs ahead of the disk until one is durable, so that the right one is counted. */
   careful = false;
   cancelDeadline: (() => void) | undefined;
-  /** When the next answer of another swarm is overdue, and what stops the watch for it. */
+  /** When the next answer of another swarm is overdue, and the function that cancels its timer. */
   replyDue: number | undefined;
   cancelReply: (() => void) | undefined;
 

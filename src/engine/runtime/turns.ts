@@ -1,25 +1,28 @@
-/** Asks agents: starts their turns, keeps their time, and brings what they answer back to the engine. */
-import type { Bus, Clock, Problem } from "../../journal/ports.js";
-import { type AgentAnswer, type ToolChoice, type Turn, TurnHeldError } from "../agent.js";
-import type { Command } from "../commands.js";
-import type { InstanceId, JournalKey } from "../ports.js";
-import { comesBefore, type Mail } from "../state.js";
-import { describe } from "./actions.js";
+/** Runs agents: starts their turns, enforces their timeouts, and hands their answers to the engine. */
+
+import { type Clock, hasCode, messageOf, type Report } from "../../base/index.js";
+import type { Bus, Handling, JournalKey, Loop } from "../../journal/index.js";
+import { sumOf, type ToolChoice, type Turn, TurnHeldError, type TurnResult, type Usage } from "../agent.js";
+import type { InstanceId } from "../ports.js";
+import type { RuntimeLimits } from "../settings.js";
+import type { AnswerTurn, Command, VettedCall } from "../task/commands.js";
+import { comesBefore, type MailboxItem } from "../task/state.js";
+import { AbortHandle, StoppedError, type StopReason } from "./abort-handle.js";
 import { copyAnswer } from "./answers.js";
-import type { Equipment } from "./equipment.js";
-import { type DeltaNote, deltaChannel } from "./follow.js";
-import type { RuntimeLimits } from "./limits.js";
+import { CrashSuspects } from "./crash-suspects.js";
+import type { DefinitionIndex } from "./definition-index.js";
+import { type DeltaNotification, deltaChannel } from "./follow.js";
 import type { Scheduler } from "./scheduler.js";
-import { StoppedError, Stopper, type StopReason } from "./stopper.js";
-import { Suspects } from "./suspects.js";
-import type { Doing, LiveTask, RunningTurn, TaskKernel, TaskUnit, TaskWork } from "./task-work.js";
-import { TurnView } from "./turn-view.js";
+import type { Doing, LiveTask, RunningTurn, TaskKernel, Tasks, TaskUnit, TaskWork } from "./task-work.js";
+import { TurnView } from "./turn.js";
+import { vetCalls } from "./vetting.js";
 
 export interface TurnsParts {
   readonly kernel: TaskKernel;
   readonly scheduler: Scheduler<TaskWork>;
-  readonly equipment: Equipment;
+  readonly definitionIndex: DefinitionIndex;
   readonly clock: Clock;
+  readonly loop: Loop;
   readonly bus: Bus;
   readonly limits: RuntimeLimits;
   /** Units of the whole process that are not durable. */
@@ -28,37 +31,51 @@ export interface TurnsParts {
   readonly paramsOf: (instance: InstanceId) => Turn["params"];
   /** An agent of this task is free again. */
   readonly freed: (key: JournalKey) => void;
-  readonly report: (problem: Problem) => void;
+  /** An agent's function took this many milliseconds. */
+  readonly timed: (agent: string, ms: number) => void;
+  readonly report: Report;
 }
 
 interface NextTurn {
   readonly agent: string;
-  readonly mails: readonly [Mail, ...Mail[]];
+  readonly mails: readonly [MailboxItem, ...MailboxItem[]];
 }
 
-/** Characters of an answer that are kept back while the mail that it answers is not durable. */
+/** Limit on streamed characters that wait until the mail of the turn is durable. */
 const MOST_KEPT_BACK = 64 * 1024;
 
 export class Turns {
   readonly #parts: TurnsParts;
-  readonly #suspects: Suspects;
+  readonly #suspects: CrashSuspects;
   #thinking = 0;
 
   constructor(parts: TurnsParts) {
     this.#parts = parts;
-    this.#suspects = new Suspects(parts.clock, (key) => {
+    this.#suspects = new CrashSuspects(parts.clock, (key) => {
       const live = parts.kernel.peek(key);
       if (live !== undefined) parts.scheduler.offer(live.work);
     });
   }
 
-  /** How many agents are being asked right now. */
+  /** The number of running turns. */
   get thinking(): number {
     return this.#thinking;
   }
 
-  /** Starts the turn that is next in this task. False if there is none. */
-  start(live: LiveTask): boolean {
+  /** Starts the next turn of this task. Returns false if no turn can start. */
+  start(work: TaskWork): boolean {
+    const live = this.#parts.kernel.peek(work.key);
+    if (live === undefined || live.work !== work) return false;
+    try {
+      return this.#start(live);
+    } catch (cause) {
+      // A bug that shows in one task must not keep others from being served.
+      this.#parts.report({ code: "turn_failed", message: messageOf(cause), task: work.key, cause });
+      return false;
+    }
+  }
+
+  #start(live: LiveTask): boolean {
     const next = this.#next(live);
     if (next === undefined) return false;
     const { agent, mails } = next;
@@ -71,7 +88,7 @@ export class Turns {
       this.#run(live, agent, mails, attemptOf(live, agent));
       return true;
     }
-    // A turn with this message may have been what ended the last process: that is counted first, durably.
+    // A turn with this message may have crashed the previous process: the attempt is counted first, durably.
     if (this.#isSuspect(live, agent)) this.#suspects.begin(live.key, agent);
     this.#set(live, agent, STARTING);
     const took = mails.map((mail) => mail.number);
@@ -83,7 +100,7 @@ export class Turns {
       const isOpen = this.#parts.isOpen();
       if (there && !live.held && isOpen) return this.#run(live, agent, mails, attemptOf(live, agent));
       this.#free(live, agent);
-      // It was counted and does not start here any more: the next process must not count it again.
+      // It was counted and no longer starts here: the next process must not count it again.
       if (there && !isOpen) this.#park(live, agent, took);
     };
     const failed = () => {
@@ -97,32 +114,48 @@ export class Turns {
     return true;
   }
 
-  /** An interrupt reached these agents. Those that run ahead of the disk hear of it when it is decided. */
+  /** After a commit. */
+  react(live: LiveTask, { entries }: TaskUnit): void {
+    const { work } = live;
+    for (const entry of entries) {
+      if (entry.t === "turn") work.careful = false;
+      else if (entry.t === "recovered") work.recovered.add(entry.agent);
+      else if (entry.t === "sent" && entry.message.msg_type === "interrupt") {
+        this.interrupt(live, entry.to, "durable");
+      }
+    }
+    this.flushDeltas(live);
+    if (live.state.status === "running") this.#parts.scheduler.offer(work);
+  }
+
+  /** Interrupts running turns. Agents that run ahead of the disk are interrupted when the interrupt is decided. */
   interrupt(live: LiveTask, agents: readonly string[], when: "decided" | "durable"): void {
     for (const agent of agents) {
       const doing = live.work.doing.get(agent);
       if (doing?.kind !== "turn") continue;
-      if (this.#runsAhead(agent) === (when === "decided")) doing.stopper.stop("interrupt");
+      if (this.#runsAhead(agent) === (when === "decided")) doing.abortHandle.stop("interrupt");
     }
   }
 
   stopAll(live: LiveTask, reason: StopReason): void {
-    for (const doing of [...live.work.doing.values()]) if (doing.kind === "turn") doing.stopper.stop(reason);
+    for (const doing of [...live.work.doing.values()])
+      if (doing.kind === "turn") doing.abortHandle.stop(reason);
   }
 
   /**
-   * Closing: turns under way are stopped, and everything that the next process starts is journaled as parked, so that
-   * starting it is no recovery.
+   * Closing: running turns are stopped, and the mail that the next process starts with is journaled as parked, so that
+   * starting it does not count as a recovery.
    */
   park(live: LiveTask): void {
     for (const doing of [...live.work.doing.values()])
-      if (doing.kind === "turn") doing.stopper.stop("shutdown");
+      if (doing.kind === "turn") doing.abortHandle.stop("shutdown");
     if (live.state.status !== "running") return;
     for (const [agent, { mailbox, turn, parked }] of live.state.agents) {
       const [head] = mailbox;
       if (head === undefined || turn !== undefined || parked) continue;
       if (live.work.doing.get(agent) === STARTING) continue;
-      if (this.#parts.equipment.mind(agent) !== undefined) this.#park(live, agent, [head.number]);
+      if (this.#parts.definitionIndex.implementation(agent) !== undefined)
+        this.#park(live, agent, [head.number]);
     }
   }
 
@@ -130,15 +163,15 @@ export class Turns {
     this.#parts.kernel.apply(live, { type: "park", agent, took }, { own: true });
   }
 
-  /** The task's state is about to be read again: nothing of what agents are doing counts any more. */
+  /** The task is about to be reloaded: the current turns no longer count. */
   suspend(live: LiveTask): void {
     for (const [agent, doing] of [...live.work.doing]) {
       this.#free(live, agent);
-      if (doing.kind === "turn") doing.stopper.stop("lost");
+      if (doing.kind === "turn") doing.abortHandle.stop("lost");
     }
   }
 
-  /** An agent's calls may all be carried out by now, or one that came from the store may be in the middle of them. */
+  /** Frees the agents whose calls have all been executed. */
   settle(live: LiveTask): void {
     const { doing } = live.work;
     for (const [agent, { kind }] of doing) {
@@ -146,8 +179,8 @@ export class Turns {
     }
   }
 
-  /** Agents that were carrying out calls when the task was read from the store hold their slots. */
-  takeUp(live: LiveTask): void {
+  /** Agents with unfinished calls hold their slots after the task was read from the store. */
+  resume(live: LiveTask): void {
     for (const [agent, { turn }] of live.state.agents) {
       if (turn !== undefined) this.#set(live, agent, ACTING);
     }
@@ -173,31 +206,31 @@ export class Turns {
       const mail = state.agents
         .get(state.entrypoint)
         ?.mailbox.find(({ number }) => number === state.lastTurn);
-      return mail !== undefined && this.#mayTake(live, state.entrypoint, mail)
+      return mail !== undefined && this.#canTake(live, state.entrypoint, mail)
         ? { agent: state.entrypoint, mails: [mail] }
         : undefined;
     }
-    let best: { agent: string; head: Mail } | undefined;
+    let best: { agent: string; head: MailboxItem } | undefined;
     for (const [agent, { mailbox }] of state.agents) {
       const head = state.manual ? mailbox.find((mail) => mail.manual !== undefined) : mailbox[0];
       if (head === undefined || (best !== undefined && !comesBefore(head, best.head))) continue;
-      if (this.#mayTake(live, agent, head)) best = { agent, head };
+      if (this.#canTake(live, agent, head)) best = { agent, head };
     }
     if (best === undefined) return undefined;
     const { agent, head } = best;
     if (!state.manual) return { agent, mails: [head] };
-    // A manual step takes everything that has gathered.
+    // A manual step takes all collected messages.
     const mailbox = state.agents.get(agent)?.mailbox ?? [];
     const [first = head, ...rest] = mailbox.filter((mail) => mail !== head && mail.number <= live.durable);
     return { agent, mails: first === head ? [head] : [first, ...rest, head] };
   }
 
-  #mayTake(live: LiveTask, agent: string, mail: Mail): boolean {
-    const { limits, equipment, undurable } = this.#parts;
+  #canTake(live: LiveTask, agent: string, mail: MailboxItem): boolean {
+    const { limits, definitionIndex, undurable } = this.#parts;
     if (live.work.doing.has(agent) || live.state.agents.get(agent)?.turn !== undefined) return false;
-    if (equipment.mind(agent) === undefined) return false;
+    if (definitionIndex.implementation(agent) === undefined) return false;
     if (this.#isSuspect(live, agent) && !this.#suspects.admits(live.key)) return false;
-    // Durable is the mail, and that the task runs.
+    // The mail is durable, and so is the fact that the task runs.
     if (mail.number <= live.durable && live.summary?.status === "running") return true;
     return (
       this.#runsAhead(agent) &&
@@ -209,100 +242,134 @@ export class Turns {
   }
 
   #runsAhead(agent: string): boolean {
-    return this.#parts.limits.speculation && this.#parts.equipment.speculates(agent);
+    return this.#parts.limits.speculation && this.#parts.definitionIndex.speculates(agent);
   }
 
-  /** Its turn was recovered before, did not get anywhere, and has not been started in this process. */
+  /** Its turn was recovered before without a result, and has not been started in this process. */
   #isSuspect({ state, work }: LiveTask, agent: string): boolean {
     return !work.recovered.has(agent) && (state.agents.get(agent)?.recoveries ?? 0) > 0;
   }
 
   // --- running ----------------------------------------------------------------------------------------------------
 
-  #run(live: LiveTask, agent: string, mails: readonly [Mail, ...Mail[]], attempt: number): void {
-    const { equipment, clock, limits } = this.#parts;
-    const mind = equipment.mind(agent);
-    const agentEquipment = equipment.agent(agent);
-    if (mind === undefined || agentEquipment === undefined) return this.#free(live, agent);
-    const { state, work } = live;
+  #run(
+    live: LiveTask,
+    agent: string,
+    mails: readonly [MailboxItem, ...MailboxItem[]],
+    attempt: number,
+    usedBefore?: Usage,
+  ): void {
+    const { definitionIndex } = this.#parts;
+    const implementation = definitionIndex.implementation(agent);
+    const indexed = definitionIndex.agent(agent);
+    if (implementation === undefined || indexed === undefined) return this.#free(live, agent);
+    const { state } = live;
     const params = this.#parts.paramsOf(state.instance);
-    const stopper = new Stopper();
-    const turn: RunningTurn = { kind: "turn", agent, mails, stopper, attempt, params, deltas: undefined };
+    const abortHandle = new AbortHandle();
+    const turn: RunningTurn = {
+      kind: "turn",
+      agent,
+      mails,
+      abortHandle,
+      attempt,
+      params,
+      deltas: undefined,
+      usage: undefined,
+      usedBefore,
+    };
     this.#set(live, agent, turn);
     const isLast = state.lastTurn !== undefined && mails.some((mail) => mail.number === state.lastTurn);
     const toolChoice: ToolChoice = isLast ? { name: "task_complete" } : state.manual ? "auto" : "required";
-    const view = new TurnView({
-      state,
-      facts: work.facts,
-      agent,
-      mails,
-      tools: isLast ? agentEquipment.lastTurn : agentEquipment.tools,
-      toolChoice,
-      peers: agentEquipment.peers,
-      params,
-      attempt,
-      stopper,
-      emitDelta: (delta) => this.#delta(live, turn, delta),
-    });
-    let answer: AgentAnswer | Promise<AgentAnswer>;
+    const { tools: allTools, peers } = indexed;
+    const tools = isLast ? indexed.lastTurn : allTools;
+    const view = new TurnView(this, live, turn, { tools, allTools, toolChoice, peers });
+    let answer: TurnResult | Promise<TurnResult>;
     let comesLater: boolean;
     try {
-      answer = mind(view);
+      answer = implementation(view);
       comesLater = isThenable(answer);
     } catch (error) {
       this.#failed(live, turn, error);
       return;
     }
-    if (!comesLater) {
-      this.#answered(live, turn, answer);
-      return;
-    }
-    const cancelTimer = clock.after(limits.turnTime, () => stopper.stop("time_limit"));
-    stopper.race(Promise.resolve(answer)).then(
+    if (comesLater) this.#await(live, turn, answer);
+    else this.#answered(live, turn, answer);
+  }
+
+  #await(live: LiveTask, turn: RunningTurn, answer: TurnResult | Promise<TurnResult>): void {
+    const { clock, limits } = this.#parts;
+    const { abortHandle } = turn;
+    const cancelTimer = clock.after(limits.turnTimeout, () => abortHandle.stop("time_limit"));
+    const began = clock.now();
+    abortHandle.race(Promise.resolve(answer)).then(
       (result) => {
         cancelTimer();
+        this.#parts.timed(turn.agent, clock.now() - began);
         if (result instanceof StoppedError) this.#stopped(live, turn, result);
         else this.#answered(live, turn, result);
       },
       (error: unknown) => {
         cancelTimer();
+        this.#parts.timed(turn.agent, clock.now() - began);
         this.#failed(live, turn, error);
       },
     );
   }
 
   #answered(live: LiveTask, turn: RunningTurn, answer: unknown): void {
-    const { stopped } = turn.stopper;
+    const { stopped } = turn.abortHandle;
     if (stopped !== undefined) {
       this.#stopped(live, turn, stopped);
       return;
     }
-    let copy: AgentAnswer;
+    let copy: TurnResult;
     try {
       copy = copyAnswer(answer, "its answer");
     } catch (error) {
       this.#failed(live, turn, error);
       return;
     }
-    this.#finish(live, turn, { type: "answer", agent: turn.agent, took: tookBy(turn), answer: copy });
+    const usage = turn.usedBefore === undefined ? copy.usage : sumOf(turn.usedBefore, copy.usage);
+    const counted = usage === undefined ? copy : { ...copy, usage };
+    const command = { type: "answer", agent: turn.agent, took: tookBy(turn), answer: counted } as const;
+    const { definitionIndex, report } = this.#parts;
+    const vetting = vetCalls(live, turn.agent, counted.calls, definitionIndex, report);
+    if (vetting === undefined) this.#finish(live, turn, command);
+    else this.#vet(live, turn, command, vetting);
+  }
+
+  #vet(
+    live: LiveTask,
+    turn: RunningTurn,
+    command: AnswerTurn,
+    vetting: Promise<readonly VettedCall[]>,
+  ): void {
+    const { clock, limits } = this.#parts;
+    const { abortHandle } = turn;
+    const cancelTimer = clock.after(limits.turnTimeout, () => abortHandle.stop("time_limit"));
+    void abortHandle.race(vetting).then((vetted) => {
+      cancelTimer();
+      // The answer is known and must not be lost (law 3). Without the word of their actions, calls need approval.
+      this.#finish(live, turn, vetted instanceof StoppedError ? command : { ...command, vetted });
+    });
   }
 
   #failed(live: LiveTask, turn: RunningTurn, error: unknown): void {
     const { report, kernel, paramsOf } = this.#parts;
-    const { stopped } = turn.stopper;
+    const { stopped } = turn.abortHandle;
     if (stopped !== undefined) {
       this.#stopped(live, turn, stopped);
       return;
     }
-    const message = describe(error);
+    const message = messageOf(error);
     if (!(error instanceof TurnHeldError)) {
       report({ code: "agent_error", message, task: live.key, cause: error });
       this.#fail(live, turn, "agent_error", message);
       return;
     }
     report({ code: error.code, message, task: live.key, cause: error });
-    // The task stands still already: there is nothing to journal, and this agent is asked again when it goes on.
-    if (live.state.status !== "running") return this.#leave(live, turn);
+    // The task is already paused: there is nothing to journal, and this agent runs again when the task continues.
+    if (live.state.status !== "running") return this.leave(live, turn);
     const hold: Command = {
       type: "hold_turn",
       agent: turn.agent,
@@ -311,7 +378,7 @@ export class Turns {
       message: error.message,
     };
     this.#finish(live, turn, hold, () => {
-      // What was missing may have come while the agent was looking for it, and then nobody brings it again.
+      // The missing value may have arrived during the turn; then nothing else would retry the task.
       if (paramsOf(live.work.instance) !== turn.params) kernel.submit(live.key, { type: "retry" });
     });
   }
@@ -319,23 +386,28 @@ export class Turns {
   #stopped(live: LiveTask, turn: RunningTurn, { reason }: StoppedError): void {
     switch (reason) {
       case "interrupt": {
-        // Asked again, with the interrupt appended; unless its mail is gone, or nothing may start now.
-        const goesOn =
+        // Runs again with the interrupt appended, unless its mail is gone or nothing may start now.
+        const runsAgain =
           this.#isCurrent(live, turn) && !live.held && this.#parts.isOpen() && hasMail(live, turn);
-        if (!goesOn) return this.#leave(live, turn);
+        if (!runsAgain) return this.leave(live, turn);
         const upTo = this.#runsAhead(turn.agent) ? Number.POSITIVE_INFINITY : live.durable;
-        this.#run(live, turn.agent, withInterrupts(live, turn, upTo), turn.attempt + 1);
+        this.#run(live, turn.agent, withInterrupts(live, turn, upTo), turn.attempt + 1, usedBy(turn));
         return;
       }
       case "time_limit":
-        this.#fail(live, turn, "turn_timeout", `it did not answer within ${this.#parts.limits.turnTime} ms`);
+        this.#fail(
+          live,
+          turn,
+          "turn_timeout",
+          `it did not answer within ${this.#parts.limits.turnTimeout} ms`,
+        );
         return;
       case "cancelled":
       case "task_time_limit":
       case "shutdown":
       case "lost":
-        // Its message stays where it is (or is gone with the task); nothing is journaled.
-        this.#leave(live, turn);
+        // Its message stays in the mailbox (or is gone with the task); nothing is journaled.
+        this.leave(live, turn);
         return;
       default:
         reason satisfies never;
@@ -343,27 +415,55 @@ export class Turns {
   }
 
   #fail(live: LiveTask, turn: RunningTurn, code: string, message: string): void {
-    this.#finish(live, turn, { type: "fail_turn", agent: turn.agent, took: tookBy(turn), code, message });
-  }
-
-  /** The agent stays busy until its answer is decided, or it would take the same mail again. */
-  #finish(live: LiveTask, turn: RunningTurn, command: Command, durable?: () => void): void {
-    if (!this.#isCurrent(live, turn)) return;
-    const { agent } = turn;
-    this.#parts.kernel.apply(live, command, {
-      decided: ({ live: now }: TaskUnit) => {
-        if (turn.deltas !== undefined) turn.deltas = undefined;
-        // Where actions follow, the turn goes on with them.
-        if (now.state.agents.get(agent)?.turn !== undefined) this.#set(now, agent, ACTING);
-        else this.#free(now, agent);
-      },
-      refused: () => this.#leave(live, turn),
-      failed: () => this.#leave(live, turn),
-      ...(durable !== undefined && { done: durable }),
+    const usage = usedBy(turn);
+    this.#finish(live, turn, {
+      type: "fail_turn",
+      agent: turn.agent,
+      took: tookBy(turn),
+      code,
+      message,
+      ...(usage !== undefined && { usage }),
     });
   }
 
-  #leave(live: LiveTask, turn: RunningTurn): void {
+  /** The agent stays busy until its answer is decided; otherwise it would take the same mail again. */
+  #finish(live: LiveTask, turn: RunningTurn, command: Command, durable?: () => void): void {
+    if (this.#isCurrent(live, turn)) {
+      this.#parts.kernel.apply(live, command, new TurnHandling(this, live, turn, durable));
+    }
+  }
+
+  /** The answer is decided. If actions follow, the turn continues with them. */
+  decided(live: LiveTask, turn: RunningTurn): void {
+    turn.deltas = undefined;
+    if (live.state.agents.get(turn.agent)?.turn !== undefined) this.#set(live, turn.agent, ACTING);
+    else this.#free(live, turn.agent);
+  }
+
+  /**
+   * The rules threw on its answer. Another turn would answer the same, so the turn fails; if the rules throw on that as
+   * well, the task fails.
+   */
+  unanswerable(key: JournalKey, turn: RunningTurn, { message }: Error): void {
+    const { kernel, loop } = this.#parts;
+    const { agent } = turn;
+    const reason = `its answer could not be processed: ${message}`;
+    const fail: Command = { type: "fail", code: "internal_error", reason: `agent '${agent}': ${reason}` };
+    // After the state has been reloaded, and before the agent runs again.
+    loop.micro(() => {
+      kernel.submit(
+        key,
+        { type: "fail_turn", agent, took: tookBy(turn), code: "internal_error", message: reason },
+        {
+          own: true,
+          failed: (error) => hasCode(error, "decide_failed") && kernel.submit(key, fail, { own: true }),
+        },
+      );
+    });
+  }
+
+  /** The answer is discarded: the agent is free. */
+  leave(live: LiveTask, turn: RunningTurn): void {
     if (this.#isCurrent(live, turn)) this.#free(live, turn.agent);
   }
 
@@ -390,8 +490,8 @@ export class Turns {
     this.#parts.freed(live.key);
   }
 
-  #delta(live: LiveTask, turn: RunningTurn, delta: string): void {
-    // Of a turn that is over nothing is told: the numbers of mail that was taken back are given to other mail.
+  delta(live: LiveTask, turn: RunningTurn, delta: string): void {
+    // An ended turn streams nothing: the numbers of rolled back mail are used again for other mail.
     if (!this.#isCurrent(live, turn)) return;
     if (isDurable(live, turn) && turn.deltas === undefined) {
       this.#publish(live.key, turn.agent, delta);
@@ -401,9 +501,48 @@ export class Turns {
     if (kept.length + delta.length <= MOST_KEPT_BACK) turn.deltas = kept + delta;
   }
 
-  #publish(key: JournalKey, agent: string, delta: string): void {
-    const note: DeltaNote = { key, agent, delta };
+  reset(live: LiveTask, turn: RunningTurn): void {
+    if (!this.#isCurrent(live, turn)) return;
+    // Nothing was published if the pieces are still held back.
+    if (turn.deltas !== undefined) turn.deltas = "";
+    else if (isDurable(live, turn)) this.#publish(live.key, turn.agent, "", true);
+  }
+
+  #publish(key: JournalKey, agent: string, delta: string, reset = false): void {
+    const note: DeltaNotification = { key, agent, delta, ...(reset && { reset }) };
     this.#parts.bus.publish(deltaChannel(key), note);
+  }
+}
+
+/** The callbacks for an answer. An object without closures, because one exists for every message until it is durable. */
+class TurnHandling implements Handling<Tasks> {
+  readonly #turns: Turns;
+  readonly #live: LiveTask;
+  readonly #turn: RunningTurn;
+  readonly #durable: (() => void) | undefined;
+
+  constructor(turns: Turns, live: LiveTask, turn: RunningTurn, durable: (() => void) | undefined) {
+    this.#turns = turns;
+    this.#live = live;
+    this.#turn = turn;
+    this.#durable = durable;
+  }
+
+  decided({ live }: TaskUnit): void {
+    this.#turns.decided(live, this.#turn);
+  }
+
+  done(): void {
+    this.#durable?.();
+  }
+
+  refused(): void {
+    this.#turns.leave(this.#live, this.#turn);
+  }
+
+  failed(error: Error): void {
+    this.#turns.leave(this.#live, this.#turn);
+    if (hasCode(error, "decide_failed")) this.#turns.unanswerable(this.#live.key, this.#turn, error);
   }
 }
 
@@ -422,6 +561,11 @@ function tookBy({ mails }: RunningTurn): number[] {
   return mails.map((mail) => mail.number);
 }
 
+/** The usage of a turn that has no answer. */
+function usedBy({ usedBefore, usage }: RunningTurn): Usage | undefined {
+  return usedBefore === undefined ? usage : sumOf(usedBefore, usage);
+}
+
 function isDurable(live: LiveTask, { mails }: RunningTurn): boolean {
   return mails.every((mail) => mail.number <= live.durable);
 }
@@ -431,7 +575,11 @@ function hasMail({ state }: LiveTask, { agent, mails }: RunningTurn): boolean {
   return state.status === "running" && mails.every((mail) => mailbox.includes(mail));
 }
 
-function withInterrupts({ state }: LiveTask, turn: RunningTurn, upTo: number): [Mail, ...Mail[]] {
+function withInterrupts(
+  { state }: LiveTask,
+  turn: RunningTurn,
+  upTo: number,
+): [MailboxItem, ...MailboxItem[]] {
   const [first, ...rest] = turn.mails;
   const waiting = state.agents.get(turn.agent)?.mailbox ?? [];
   const interrupts = waiting.filter(
@@ -440,6 +588,6 @@ function withInterrupts({ state }: LiveTask, turn: RunningTurn, upTo: number): [
   return [first, ...rest, ...interrupts];
 }
 
-function isThenable(value: AgentAnswer | Promise<AgentAnswer>): boolean {
+function isThenable(value: TurnResult | Promise<TurnResult>): boolean {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

@@ -1,36 +1,39 @@
 /**
- * Those who wait for what becomes of a message. An ending releases those whose message an agent has taken; whoever's
- * message still waits in a mailbox waits for the next one. The rule sees numbers and entries alone, so it gives the
- * same answer in memory and when a journal is read again.
+ * Callers that wait for the outcome of a message. An ending releases the waiters whose message an agent has taken; a
+ * waiter whose message is still in a mailbox waits for the next ending. The rule uses only numbers and entries, so it
+ * gives the same result in memory and when the journal is read again.
  */
-import type { AgentToolCall } from "../../mail/calls.js";
-import type { MAILMessage } from "../../mail/message.js";
+import { deferred } from "../../base/index.js";
+import type { JournalKey } from "../../journal/index.js";
+import type { AgentToolCall, MAILMessage } from "../../mail/index.js";
 import type { HoldReason } from "../agent.js";
-import type { Entry } from "../entries.js";
-import type { JournalKey, TaskStatus } from "../ports.js";
+import type { TaskStatus } from "../ports.js";
+import type { Entry } from "../task/entries.js";
 
-/** How a round of a task ended: from a person's message to the next completion, pause, failure or cancellation. */
-export interface Outcome {
+/** How a round of a task ended: from a user's message to the next completion, pause, failure or cancellation. */
+export interface RoundOutcome {
   readonly status: Exclude<TaskStatus, "running">;
   readonly message: MAILMessage;
   readonly error?: { readonly code: string; readonly message: string };
-  /** The calls that wait for a person, if it is paused. */
+  /** The calls that wait for a user's answer, if it is paused. */
   readonly breakpoints?: readonly AgentToolCall[];
-  /** What an agent needs, if it is paused for that. */
+  /** The calls that wait for approval, if it is paused for them. */
+  readonly approvals?: readonly AgentToolCall[];
+  /** What an agent requires, if it is paused for that. */
   readonly reason?: HoldReason;
 }
 
-/** Where a round begins: the number that a person's message or answer has in the journal. */
+/** Where a round begins: the journal number of the user's message or answer. */
 export interface RoundStart {
   readonly number: number;
 }
 
-/** Told once, at the end of its round. */
+/** Called once, at the end of its round. */
 interface Listener {
-  tell(outcome: Outcome): void;
+  tell(outcome: RoundOutcome): void;
 }
 
-/** The rounds of one task that somebody waits for. */
+/** The rounds of one task that callers wait for. */
 class Rounds<L extends Listener> {
   /** By the number of a message that no agent has taken. */
   readonly #waiting = new Map<number, Set<L>>();
@@ -68,11 +71,11 @@ class Rounds<L extends Listener> {
         for (const taken of entry.took) this.#take(taken);
         return;
       case "cancelled":
-        // Empties every mailbox, of what was there by then.
+        // A cancellation empties every mailbox.
         this.#takeAllBefore(number);
         break;
       case "paused":
-        // A held task takes nobody's message before it has what it needs: all are told.
+        // A held task takes no message before it has what it requires: all waiters are released.
         if (entry.reason !== undefined) this.#takeAllBefore(number);
         break;
       case "completed":
@@ -106,17 +109,17 @@ class Rounds<L extends Listener> {
 export class Round {
   readonly #start: number;
   readonly #rounds = new Rounds<Listener>();
-  #outcome: Outcome | undefined;
+  #outcome: RoundOutcome | undefined;
 
   constructor({ number }: RoundStart) {
     this.#start = number;
   }
 
-  /** To be shown every entry from the round's first on, in order. The outcome, once an entry ends the round. */
-  see(number: number, entry: Entry): Outcome | undefined {
+  /** Must see every entry from the first of the round, in order. Returns the outcome when an entry ends the round. */
+  see(number: number, entry: Entry): RoundOutcome | undefined {
     if (number < this.#start) return undefined;
     if (number === this.#start) {
-      const tell = (outcome: Outcome) => {
+      const tell = (outcome: RoundOutcome) => {
         this.#outcome = outcome;
       };
       this.#rounds.add(number, !waitsInMailbox(entry), { tell });
@@ -126,23 +129,23 @@ export class Round {
   }
 }
 
-/** What is not a message (the answer to a breakpoint), or one to other swarms alone, waits in no mailbox. */
+/** An answer to a breakpoint, or a message to other swarms only, waits in no mailbox. */
 function waitsInMailbox(entry: Entry | undefined): boolean {
   return entry?.t === "sent" && entry.to.length > 0;
 }
 
-/** Somebody who waits; where the message stands is known once it is decided, and may change before it is durable. */
+/** One waiting caller. The number of its message is known once it is decided, and can change before it is durable. */
 export class Waiter implements Listener {
-  readonly promise: Promise<Outcome>;
-  readonly tell: (outcome: Outcome) => void;
+  readonly promise: Promise<RoundOutcome>;
+  readonly tell: (outcome: RoundOutcome) => void;
   readonly #waiters: Waiters;
   readonly #key: JournalKey;
   readonly #reject: (error: Error) => void;
   #number: number | undefined;
 
   constructor(waiters: Waiters, key: JournalKey) {
-    const { promise, resolve, reject } = withResolvers<Outcome>();
-    // Whoever does not look must not bring the process down.
+    const { promise, resolve, reject } = deferred<RoundOutcome>();
+    // A caller that ignores the outcome must not crash the process.
     promise.catch(() => {});
     this.promise = promise;
     this.tell = resolve;
@@ -191,7 +194,7 @@ export class Waiters {
     if (rounds?.size === 0) this.#tasks.delete(key);
   }
 
-  /** To be shown every durable entry, in order. */
+  /** Must see every durable entry, in order. */
   see(key: JournalKey, first: number, entries: readonly Entry[]): void {
     const rounds = this.#tasks.get(key);
     if (rounds === undefined) return;
@@ -205,11 +208,14 @@ export class Waiters {
   }
 }
 
-export function outcomeOf(entry: Entry): Outcome | undefined {
+export function outcomeOf(entry: Entry): RoundOutcome | undefined {
   switch (entry.t) {
     case "completed":
       return { status: "completed", message: entry.message };
     case "paused":
+      if (entry.approvals !== undefined) {
+        return { status: "paused", message: entry.message, approvals: entry.approvals };
+      }
       return entry.reason === undefined
         ? { status: "paused", message: entry.message, breakpoints: entry.calls }
         : { status: "paused", message: entry.message, reason: entry.reason };
@@ -224,19 +230,4 @@ export function outcomeOf(entry: Entry): Outcome | undefined {
     default:
       return undefined;
   }
-}
-
-/** `Promise.withResolvers` came with Node 22. */
-export function withResolvers<T>(): {
-  promise: Promise<T>;
-  resolve: (value: T) => void;
-  reject: (error: Error) => void;
-} {
-  let resolve: (value: T) => void = () => {};
-  let reject: (error: Error) => void = () => {};
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
 }

@@ -1,8 +1,8 @@
-/** `GET <url>/swarms`: what another server knows. Everything in the answer is a claim of that server. */
-import { isRecord } from "../../mail/record.js";
+/** Reads `GET <url>/swarms` of another server. The answer is unverified. */
+import { isRecord } from "../../base/index.js";
 import type { HttpClient } from "../../net/index.js";
-import { normaliseUrl, withoutSlashes } from "./base-url.js";
-import { textOf } from "./entry.js";
+import { normalizeUrl, withoutSlashes } from "./base-url.js";
+import { stringOrNull } from "./entry.js";
 
 export interface FoundSwarm {
   readonly name: string;
@@ -12,7 +12,7 @@ export interface FoundSwarm {
 
 const MOST_FOUND = 200;
 
-/** Names and URLs only: a token or metadata that a stranger sends along are not looked at (mail.md 7.4). */
+/** Reads names and URLs only: tokens and metadata from an unauthenticated answer are ignored (compare REF-17). */
 export function readSwarmList(body: string, source: string): readonly FoundSwarm[] {
   let parsed: unknown;
   try {
@@ -25,15 +25,18 @@ export function readSwarmList(body: string, source: string): readonly FoundSwarm
   const found: FoundSwarm[] = [];
   for (const item of list.slice(0, MOST_FOUND)) {
     if (!isRecord(item)) continue;
-    // 1.3 says `swarm_name`, older documents `name`.
-    const name = textOf(item.swarm_name) ?? textOf(item.name);
-    const baseUrl = normaliseUrl(textOf(item.base_url) ?? "");
+    // MAIL 1.3 has `swarm_name`, older versions `name`.
+    const name = stringOrNull(item.swarm_name) ?? stringOrNull(item.name);
+    const baseUrl = normalizeUrl(stringOrNull(item.base_url) ?? "");
     if (name !== null && baseUrl !== undefined) found.push({ name, baseUrl, source });
   }
   return found;
 }
 
-/** @throws NetError, or Error when the answer is not a list */
+/**
+ *
+ * @throws NetError, or Error when the status is not 200
+ */
 export async function discover(
   client: HttpClient,
   url: string,

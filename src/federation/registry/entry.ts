@@ -1,32 +1,32 @@
-/** A swarm that this server knows, and its form in the table and in the reference's files. */
-import { isRecord } from "../../mail/record.js";
+/** A registered swarm, and its stored form. */
+import { isRecord } from "../../base/index.js";
 
-export interface SwarmEntry {
+export interface KnownSwarm {
   readonly name: string;
-  /** Without a slash at its end: paths are appended to it. */
+  /** Without a trailing slash: paths are appended. */
   readonly baseUrl: string;
-  /** `${VARIABLE}`; never the token itself (decisions C7). */
+  /** `${VARIABLE}`; never the token itself (decision C7). */
   readonly authRef: string | null;
   readonly volatile: boolean;
   /** Milliseconds since the epoch. */
   readonly lastSeen: number | null;
   readonly isActive: boolean;
-  /** Seconds that the last health check took. */
+  /** Duration of the last health check in seconds. */
   readonly latency: number | null;
-  /** As whoever registered it gave it. */
+  /** As given at registration. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
-  /** What the swarm says about itself (`GET /`). */
+  /** From the swarm's `GET /`. */
   readonly version: string | null;
   readonly description: string | null;
   readonly keywords: readonly string[];
   readonly public: boolean;
   readonly entrypoint: string | null;
   readonly capabilities: readonly string[];
-  /** Pinned at registration: a later one of the same swarm is not believed (decisions E9). */
+  /** Pinned at registration: a different key later is not trusted (decision E9). */
   readonly publicKey: string | null;
 }
 
-export function newEntry(name: string, baseUrl: string): SwarmEntry {
+export function newEntry(name: string, baseUrl: string): KnownSwarm {
   return {
     name,
     baseUrl,
@@ -46,43 +46,43 @@ export function newEntry(name: string, baseUrl: string): SwarmEntry {
   };
 }
 
-export function writeEntry(entry: SwarmEntry): string {
+export function writeEntry(entry: KnownSwarm): string {
   return JSON.stringify(entry);
 }
 
-/** An entry from text, with defaults for what an older version did not write. */
-export function readEntry(name: string, text: string): SwarmEntry | undefined {
+/** Parses a stored entry, with defaults for fields that an older version did not write. */
+export function readEntry(name: string, text: string): KnownSwarm | undefined {
   const parsed: unknown = JSON.parse(text);
   if (!isRecord(parsed)) return undefined;
-  const baseUrl = textOf(parsed.baseUrl);
+  const baseUrl = stringOrNull(parsed.baseUrl);
   if (baseUrl === null) return undefined;
   return {
     name,
     baseUrl,
-    authRef: textOf(parsed.authRef),
+    authRef: stringOrNull(parsed.authRef),
     volatile: parsed.volatile === true,
-    lastSeen: numberOf(parsed.lastSeen),
+    lastSeen: numberOrNull(parsed.lastSeen),
     isActive: parsed.isActive === true,
-    latency: numberOf(parsed.latency),
+    latency: numberOrNull(parsed.latency),
     metadata: isRecord(parsed.metadata) ? parsed.metadata : null,
-    version: textOf(parsed.version),
-    description: textOf(parsed.description),
-    keywords: textsOf(parsed.keywords),
+    version: stringOrNull(parsed.version),
+    description: stringOrNull(parsed.description),
+    keywords: stringsIn(parsed.keywords),
     public: parsed.public === true,
-    entrypoint: textOf(parsed.entrypoint),
-    capabilities: textsOf(parsed.capabilities),
-    publicKey: textOf(parsed.publicKey),
+    entrypoint: stringOrNull(parsed.entrypoint),
+    capabilities: stringsIn(parsed.capabilities),
+    publicKey: stringOrNull(parsed.publicKey),
   };
 }
 
-export function textOf(value: unknown): string | null {
+export function stringOrNull(value: unknown): string | null {
   return typeof value === "string" ? value : null;
 }
 
-export function numberOf(value: unknown): number | null {
+export function numberOrNull(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
-export function textsOf(value: unknown): readonly string[] {
+export function stringsIn(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
 }

@@ -1,14 +1,14 @@
-/** The reference's registry file (mail.md 7.3): read at the start, rewritten after each change (decisions E4). */
+/** Reads the reference's registry file (REF-16) at startup and rewrites it after each change (decision E4). */
 import { readFile } from "node:fs/promises";
-import { isRecord } from "../../mail/record.js";
-import { numberOf, type SwarmEntry, textOf, textsOf } from "./entry.js";
+import { isRecord } from "../../base/index.js";
+import { type KnownSwarm, numberOrNull, stringOrNull, stringsIn } from "./entry.js";
 import { variableIn } from "./token.js";
 
-/** An entry of the file. A token that stands there literally comes beside it, for this process only. */
+/** An entry of the file. A literal token is kept apart, for this process only. */
 export interface FileEntry {
-  readonly entry: Omit<SwarmEntry, "volatile" | "isActive">;
+  readonly entry: Omit<KnownSwarm, "volatile" | "isActive">;
   readonly token: string | undefined;
-  /** As it stands in the file, for entries that are not taken over: they stay there. */
+  /** Key and value as in the file, to write back entries that were not imported. */
   readonly key: string;
   readonly value: unknown;
 }
@@ -22,7 +22,10 @@ export interface LocalFacts {
   readonly version: string;
 }
 
-/** Every swarm of the file but the local one. A file that is not there has none. @throws Error when it cannot be read */
+/**
+ * Returns every swarm of the file except the local one; none if the file does not exist. @throws Error when it cannot
+ * be read
+ */
 export async function readRegistryFile(path: string, localSwarm: string): Promise<readonly FileEntry[]> {
   let text: string;
   try {
@@ -47,33 +50,33 @@ export function parseRegistryFile(
     throw new Error(`${path} is not JSON: ${String(cause)}`, { cause });
   }
   const endpoints = isRecord(parsed) ? parsed.endpoints : undefined;
-  if (!isRecord(endpoints)) throw new Error(`${path} is no swarm registry: it has no object 'endpoints'`);
+  if (!isRecord(endpoints)) throw new Error(`${path} is not a swarm registry: it has no object 'endpoints'`);
   const found: FileEntry[] = [];
   for (const [key, endpoint] of Object.entries(endpoints)) {
     const value = isRecord(endpoint) ? endpoint : {};
-    const name = textOf(value.swarm_name) ?? key;
+    const name = stringOrNull(value.swarm_name) ?? key;
     if (name === localSwarm || value.volatile === true) continue;
-    // Without a URL it is nothing to anybody, and that is said by whoever takes the entries over.
-    const baseUrl = textOf(value.base_url) ?? "";
-    // Older files have the token itself, under either name.
-    const auth = textOf(value.auth_token_ref) ?? textOf(value.auth_token);
+    // An empty URL is rejected on import, with a reason.
+    const baseUrl = stringOrNull(value.base_url) ?? "";
+    // Older files contain the token itself, under either name.
+    const auth = stringOrNull(value.auth_token_ref) ?? stringOrNull(value.auth_token);
     const isReference = auth !== null && variableIn(auth) !== undefined;
-    const seen = textOf(value.last_seen);
+    const seen = stringOrNull(value.last_seen);
     found.push({
       entry: {
         name,
         baseUrl,
         authRef: isReference ? auth : null,
-        lastSeen: seen === null ? null : numberOf(Date.parse(seen)),
-        latency: numberOf(value.latency),
+        lastSeen: seen === null ? null : numberOrNull(Date.parse(seen)),
+        latency: numberOrNull(value.latency),
         metadata: isRecord(value.metadata) ? value.metadata : null,
-        version: textOf(value.version),
-        description: textOf(value.swarm_description),
-        keywords: textsOf(value.keywords),
+        version: stringOrNull(value.version),
+        description: stringOrNull(value.swarm_description),
+        keywords: stringsIn(value.keywords),
         public: value.public === true,
         entrypoint: null,
-        capabilities: textsOf(value.capabilities),
-        publicKey: textOf(value.public_key),
+        capabilities: stringsIn(value.capabilities),
+        publicKey: stringOrNull(value.public_key),
       },
       token: isReference || auth === null || auth === "" ? undefined : auth,
       key,
@@ -83,10 +86,10 @@ export function parseRegistryFile(
   return found;
 }
 
-/** `others`: entries that were read and not taken over. Whoever wrote them finds them where they were. */
+/** `others`: entries that were read but not imported. They are written back unchanged. */
 export function formatRegistryFile(
   local: LocalFacts,
-  entries: readonly SwarmEntry[],
+  entries: readonly KnownSwarm[],
   others: readonly Pick<FileEntry, "key" | "value">[] = [],
 ): string {
   const endpoints: Record<string, unknown> = Object.create(null);
@@ -118,11 +121,11 @@ export function formatRegistryFile(
   return `${JSON.stringify(file, undefined, 2)}\n`;
 }
 
-function endpointOf(entry: SwarmEntry): Record<string, unknown> {
+function endpointOf(entry: KnownSwarm): Record<string, unknown> {
   return {
     swarm_name: entry.name,
     base_url: entry.baseUrl,
-    // A file without this key cannot be loaded by the reference.
+    // The reference cannot load a file without this key.
     version: entry.version ?? "1.2",
     health_check_url: `${entry.baseUrl}/health`,
     auth_token_ref: entry.authRef,

@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished } from "vitest";
 import { ScriptedClient } from "../../../test/federation/scripted-client.js";
-import { VirtualClock } from "../../../test/kit/virtual-clock.js";
 import { createGuard } from "../../net/index.js";
 import { openStore } from "../../store/index.js";
+import { VirtualClock } from "../../testing/virtual-clock.js";
 import { HealthChecks } from "./health.js";
 import { SwarmRegistry } from "./registry.js";
 
@@ -33,7 +33,7 @@ async function setUp() {
     guard,
     clock,
     random: () => 0.5,
-    settings: { healthInterval: INTERVAL, healthTime: 100, failuresToInactive: 3, successesToActive: 2 },
+    settings: { healthInterval: INTERVAL, healthTimeout: 100, failuresToInactive: 3, successesToActive: 2 },
     onReturn: (name) => returned.push(name),
     report: ({ cause }) => {
       throw cause;
@@ -50,7 +50,7 @@ async function setUp() {
 
 const HEALTH = "http://127.0.0.1:9/health";
 
-it("[MAIL-REG-03] marks a swarm inactive after several failures in a row, not after one, and finds it again by itself", async () => {
+it("[MAIL-REG-03] a swarm becomes inactive after several failures in a row, not after one, and active again on its own", async () => {
   const { client, returned, round, isActive } = await setUp();
   client.answers.set(HEALTH, { body: { status: "degraded" } });
   await round();
@@ -75,7 +75,7 @@ it("[MAIL-REG-03] marks a swarm inactive after several failures in a row, not af
   expect(returned).toEqual(["beta"]);
 });
 
-it("measures how long a check takes", async () => {
+it("a health check records its latency", async () => {
   const { client, clock, registry, round } = await setUp();
   client.answers.set(HEALTH, { body: {} });
   const { request } = client;
@@ -84,18 +84,18 @@ it("measures how long a check takes", async () => {
     clock.advance(40);
     return request.call(client, url);
   };
-  // The first check comes somewhere in the first second: here, in the middle of it.
+  // The first check runs within the first second: here, in the middle of it.
   await round(INTERVAL / 2);
   expect(registry.get("beta")?.latency).toBe(0.04);
 });
 
-it("does not hold against a new address what happened at the old one", async () => {
+it("failures at an old address do not count against a new one", async () => {
   const { client, registry, round, isActive } = await setUp();
   const NEW = "http://127.0.0.1:8";
   client.answers.set(`${NEW}/`, { body: ROOT });
   await round(INTERVAL / 2);
   await round();
-  // Two checks of the old address have failed, and the third is under way when the swarm moves.
+  // Two checks of the old address have failed, and the third is running when the swarm moves.
   const { request } = client;
   const held: (() => void)[] = [];
   client.request = async (url) => {
@@ -108,13 +108,13 @@ it("does not hold against a new address what happened at the old one", async () 
   for (const release of held) release();
   await round(0);
   expect(isActive()).toBe(true);
-  // Nor is the first failure at the new one the third.
+  // The first failure at the new address does not count as the third.
   await round(INTERVAL / 2);
   expect(client.asked).toContain(`${NEW}/health`);
   expect(isActive()).toBe(true);
 });
 
-it("checks a swarm that is registered later, and no more when it is gone", async () => {
+it("a swarm registered later is checked, and an unregistered one is not", async () => {
   const { client, registry, round } = await setUp();
   client.answers.set("http://127.0.0.1:8/", { body: { version: "1.2", swarm: "gamma" } });
   await registry.register({ name: "gamma", baseUrl: "http://127.0.0.1:8", volatile: true });

@@ -1,9 +1,12 @@
 /**
- * Periodic checks of every registered swarm: with jitter, so that they do not come all at once; with a time limit; and
- * with hysteresis, so that one lost packet does not make a swarm inactive.
+ * Periodic health checks of every registered swarm. Jitter spreads them, a time limit bounds them, and hysteresis
+ * keeps one lost packet from making a swarm inactive.
  */
-import type { Clock } from "../../engine/ports.js";
-import type { Guard, HttpClient, Random } from "../../net/index.js";
+
+import type { Clock } from "../../base/index.js";
+import { messageOf, type Random, type Report } from "../../base/index.js";
+
+import type { Guard, HttpClient } from "../../net/index.js";
 import type { FederationSettings } from "../settings.js";
 import type { SwarmRegistry } from "./registry.js";
 
@@ -15,11 +18,11 @@ export interface HealthParts {
   readonly random: Random;
   readonly settings: Pick<
     FederationSettings,
-    "healthInterval" | "healthTime" | "failuresToInactive" | "successesToActive"
+    "healthInterval" | "healthTimeout" | "failuresToInactive" | "successesToActive"
   >;
-  /** A swarm that was away answers again. */
+  /** An inactive swarm answers again. */
   readonly onReturn: (name: string) => void;
-  readonly report: (problem: { code: string; message: string; cause: unknown }) => void;
+  readonly report: Report;
 }
 
 export type HealthResult =
@@ -27,7 +30,7 @@ export type HealthResult =
   | { readonly ok: false; readonly reason: string };
 
 interface Watch {
-  /** Failures of one address say nothing about the next. */
+  /** Counts apply to one address only. */
   readonly baseUrl: string;
   failures: number;
   successes: number;
@@ -35,13 +38,13 @@ interface Watch {
 }
 
 const LARGEST_HEALTH = 64 * 1024;
-/** Share of the interval by which checks differ. */
+/** Share of the interval by which checks vary. */
 const JITTER = 0.2;
 
 export class HealthChecks {
   readonly #parts: HealthParts;
   readonly #watches = new Map<string, Watch>();
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #inProgress = new Set<Promise<void>>();
   #unsubscribe: (() => void) | undefined;
 
   constructor(parts: HealthParts) {
@@ -58,24 +61,24 @@ export class HealthChecks {
     this.#unsubscribe?.();
     for (const watch of this.#watches.values()) watch.cancel();
     this.#watches.clear();
-    await Promise.all(this.#underWay);
+    await Promise.all(this.#inProgress);
   }
 
-  /** One check, now, without any consequence. */
+  /** Checks once and changes no state. */
   async check(baseUrl: string): Promise<HealthResult> {
     const { client, clock, guard, settings } = this.#parts;
     const began = clock.now();
     try {
       const answer = await client.request(`${baseUrl}/health`, {
         guard,
-        timeLimit: settings.healthTime,
+        timeLimit: settings.healthTimeout,
         maxBytes: LARGEST_HEALTH,
       });
-      // The reference looks at nothing but the status, and so do we: a degraded swarm still takes mail.
+      // Only the HTTP status counts, as in the reference: a degraded swarm still accepts mail.
       if (answer.status !== 200) return { ok: false, reason: `it answered ${answer.status}` };
       return { ok: true, latency: (clock.now() - began) / 1000, status: statusIn(answer.text()) };
     } catch (error) {
-      return { ok: false, reason: error instanceof Error ? error.message : String(error) };
+      return { ok: false, reason: messageOf(error) };
     }
   }
 
@@ -89,7 +92,7 @@ export class HealthChecks {
     if (entry === undefined) return;
     const watch: Watch = { baseUrl: entry.baseUrl, failures: 0, successes: 0, cancel: () => {} };
     this.#watches.set(name, watch);
-    // Soon, but not all at the same moment.
+    // Start soon, but spread the checks.
     this.#schedule(name, watch, this.#parts.random() * Math.min(1_000, this.#parts.settings.healthInterval));
   }
 
@@ -97,15 +100,15 @@ export class HealthChecks {
     watch.cancel = this.#parts.clock.after(delay, () => {
       const run: Promise<void> = this.#checkAndNote(name, watch)
         .catch((cause: unknown) =>
-          this.#parts.report({ code: "health_check", message: `the check of '${name}' failed`, cause }),
+          this.#parts.report({ code: "health_check", message: `health check of '${name}' failed`, cause }),
         )
         .finally(() => {
-          this.#underWay.delete(run);
+          this.#inProgress.delete(run);
           if (this.#watches.get(name) !== watch) return;
           const { healthInterval } = this.#parts.settings;
           this.#schedule(name, watch, healthInterval * (1 + JITTER * (2 * this.#parts.random() - 1)));
         });
-      this.#underWay.add(run);
+      this.#inProgress.add(run);
     });
   }
 

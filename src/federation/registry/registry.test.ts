@@ -3,11 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ScriptedClient } from "../../../test/federation/scripted-client.js";
-import { VirtualClock } from "../../../test/kit/virtual-clock.js";
-import { replaceFile } from "../../files/durable.js";
-import { systemIds } from "../../library/clock.js";
+import { replaceFile, systemIds } from "../../base/node.js";
 import { createGuard } from "../../net/index.js";
 import { openStore } from "../../store/index.js";
+import { VirtualClock } from "../../testing/virtual-clock.js";
 import { Federation } from "../federation.js";
 import { generateSigningKey, readSigningKey } from "../wrapper/signature.js";
 import { discover, readSwarmList } from "./discovery.js";
@@ -55,8 +54,8 @@ async function openRegistry(store: Awaited<ReturnType<typeof storeInMemory>>): P
 
 const BETA = { name: "beta", baseUrl: "https://beta.example/", volatile: false } as const;
 
-describe("registering a swarm", () => {
-  it("[MAIL-REST-09, MAIL-REG-01] keeps it with what it says about itself, also after a restart", async () => {
+describe("the swarm registry", () => {
+  it("[MAIL-REST-09, MAIL-REG-01] stores a registered swarm and its self-description across a restart", async () => {
     const store = await storeInMemory();
     await (await openRegistry(store)).register({ ...BETA, metadata: { floor: 2 } });
     const again = await openRegistry(store);
@@ -73,7 +72,7 @@ describe("registering a swarm", () => {
     });
   });
 
-  it("[MAIL-REG-01] forgets a volatile one with the process, and a kept one that became volatile", async () => {
+  it("[MAIL-REG-01] drops a volatile swarm at restart, also one that was persistent before", async () => {
     const store = await storeInMemory();
     const registry = await openRegistry(store);
     await registry.register(BETA);
@@ -82,7 +81,7 @@ describe("registering a swarm", () => {
     expect((await openRegistry(store)).has("beta")).toBe(false);
   });
 
-  it("[MAIL-REG-02, MAIL-SEC-04] never writes a literal token down, uses it until the restart, then needs the variable", async () => {
+  it("[MAIL-REG-02, MAIL-SEC-04] never stores a literal token: it is used until the restart, then the variable is needed", async () => {
     const directory = mkdtempSync(join(tmpdir(), "mailroom-registry-"));
     onTestFinished(() => rmSync(directory, { recursive: true }));
     const store = await openStore({ directory, durability: "fast" });
@@ -99,7 +98,7 @@ describe("registering a swarm", () => {
     expect(readFileSync(join(directory, "mailroom.db")).includes("very-secret-token")).toBe(false);
   });
 
-  it("[MAIL-REG-02] keeps a reference as it was written, whatever its variable is called", async () => {
+  it("[MAIL-REG-02] stores a token reference as given, whatever the variable's name", async () => {
     const store = await storeInMemory();
     const reference = ["$", "{MY_OWN_NAME}"].join("");
     await (await openRegistry(store)).register({ ...BETA, authToken: reference });
@@ -109,7 +108,7 @@ describe("registering a swarm", () => {
     expect(again.tokenOf("beta")).toEqual({ kind: "ready", token: "resolved when it is used" });
   });
 
-  it("accepts one that cannot be reached as inactive, and learns about it when it is seen", async () => {
+  it("registers an unreachable swarm as inactive, and describes it when it is first seen", async () => {
     const registry = await openRegistry(await storeInMemory());
     client.answers.clear();
     await registry.register(BETA);
@@ -126,7 +125,7 @@ describe("registering a swarm", () => {
     ["ftp://beta.example", /scheme/],
     ["https://user:secret@beta.example", /base URL/],
     ["beta", /base URL/],
-  ])("[MAIL-SEC-01] refuses %s and says why", async (baseUrl, why) => {
+  ])("[MAIL-SEC-01] rejects %s with a reason", async (baseUrl, why) => {
     const registry = await openRegistry(await storeInMemory());
     await expect(registry.register({ ...BETA, baseUrl })).rejects.toMatchObject({
       code: "bad_swarm_url",
@@ -135,7 +134,7 @@ describe("registering a swarm", () => {
     expect(registry.list()).toEqual([]);
   });
 
-  it("refuses its own name, names that are none, and a server that calls itself otherwise", async () => {
+  it("rejects its own name, invalid names, and a server that announces another name", async () => {
     const registry = await openRegistry(await storeInMemory());
     for (const name of ["alpha", "a@b", "all", ""]) {
       await expect(registry.register({ ...BETA, name })).rejects.toMatchObject({ code: "bad_swarm_name" });
@@ -145,7 +144,7 @@ describe("registering a swarm", () => {
     });
   });
 
-  it("pins the key that it sees first; only registering it again replaces it", async () => {
+  it("pins the first key it sees; only a new registration replaces it", async () => {
     const store = await storeInMemory();
     const registry = await openRegistry(store);
     const [first, second] = [readSigningKey(generateSigningKey()), readSigningKey(generateSigningKey())];
@@ -159,7 +158,7 @@ describe("registering a swarm", () => {
     expect(registry.get("beta")?.publicKey).toBe(second.publicKey);
   });
 
-  it("is undone by unregistering, which is refused for what is not there", async () => {
+  it("unregisters a swarm, and rejects an unknown one", async () => {
     const store = await storeInMemory();
     const registry = await openRegistry(store);
     await registry.register(BETA);
@@ -168,7 +167,7 @@ describe("registering a swarm", () => {
     await expect(registry.unregister("beta")).rejects.toMatchObject({ code: "unknown_swarm" });
   });
 
-  it("stays undone, whatever a health check finds out meanwhile", async () => {
+  it("does not restore an unregistered swarm when a health check finishes late", async () => {
     const store = await storeInMemory();
     const registry = await openRegistry(store);
     await registry.register(BETA);
@@ -177,7 +176,7 @@ describe("registering a swarm", () => {
     expect((await openRegistry(store)).list()).toEqual([]);
   });
 
-  it("is not undone by a check that was under way while it was replaced", async () => {
+  it("does not restore a replaced entry when a health check finishes late", async () => {
     const store = await storeInMemory();
     const registry = await openRegistry(store);
     await registry.register(BETA);
@@ -196,7 +195,7 @@ describe("registering a swarm", () => {
     expect((await openRegistry(store)).get("beta")?.baseUrl).toBe("https://new.example");
   });
 
-  it("is not judged by what is heard of an address that it has left", async () => {
+  it("ignores observations of an address that the swarm has left", async () => {
     const registry = await openRegistry(await storeInMemory());
     await registry.register(BETA);
     await registry.lost("beta", "https://old.example");
@@ -206,7 +205,7 @@ describe("registering a swarm", () => {
     expect(registry.get("beta")?.isActive).toBe(false);
   });
 
-  it("is undone in the file as well before anybody is told so: at the next start it would be read again", async () => {
+  it("writes the registry file before an unregistration is acknowledged", async () => {
     const directory = mkdtempSync(join(tmpdir(), "mailroom-registry-"));
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
     const registryFile = join(directory, "registry.json");
@@ -221,8 +220,8 @@ describe("registering a swarm", () => {
   });
 });
 
-describe("what a server says about itself", () => {
-  it("is read in every form that servers have", () => {
+describe("reading a self-description", () => {
+  it("reads every known form of `GET /`", () => {
     expect(readSelfDescription(JSON.stringify(ROOT_1_3))).toMatchObject({ name: "beta", version: "1.3" });
     const old = { name: "mail", version: "1.2", swarm: "beta", status: "running", uptime: 1 };
     expect(readSelfDescription(JSON.stringify(old))).toMatchObject({ name: "beta", version: "1.2" });
@@ -230,13 +229,13 @@ describe("what a server says about itself", () => {
     expect(readSelfDescription(JSON.stringify(oldest))).toMatchObject({ name: null, version: "1.0" });
   });
 
-  it.each(["", "<html>", "[]", "{}", "null"])("is nothing if it answers %j", (body) => {
+  it.each(["", "<html>", "[]", "{}", "null"])("returns nothing for %j", (body) => {
     expect(readSelfDescription(body)).toBeUndefined();
   });
 });
 
 describe("discovery", () => {
-  it("only proposes: it overwrites nothing and takes over no token, metadata or name of ours", async () => {
+  it("discovery only proposes: it overwrites nothing and imports no token, metadata or local name", async () => {
     const registry = await openRegistry(await storeInMemory());
     await registry.register(BETA);
     const list = {
@@ -270,7 +269,7 @@ describe("discovery", () => {
       code: "unknown_proposal",
     });
     await expect(registry.reject("delta")).rejects.toMatchObject({ code: "unknown_proposal" });
-    // What was refused may be proposed again, and it is the proposed URL that is registered.
+    // A rejected swarm may be proposed again, and the proposed URL is the one registered.
     await registry.propose(found);
     expect(await registry.accept("delta", { volatile: false })).toMatchObject({
       name: "delta",
@@ -280,7 +279,7 @@ describe("discovery", () => {
     expect(await registry.proposals()).toEqual([]);
   });
 
-  it("says only of those that they are proposed for which there was room, and one server leaves room for others", async () => {
+  it("discovery reports only proposals that were stored, and one server cannot fill the list", async () => {
     const registry = await openRegistry(await storeInMemory());
     const list = (prefix: string, length: number, source: string) =>
       Array.from({ length }, (_, at) => {
@@ -294,18 +293,18 @@ describe("discovery", () => {
     expect(proposed).toHaveLength(100);
     expect((await registry.proposals()).map(({ name }) => name).sort()).toEqual(proposed.sort());
     expect(await registry.propose(list("honest", 1, "https://hub.example"))).toEqual(["honest0"]);
-    // In all there is a limit, too.
+    // All proposals together are also limited.
     for (let at = 0; at < 10; at++) await registry.propose(list(`s${at}-`, 100, `https://s${at}.example`));
     expect(await registry.proposals()).toHaveLength(1_000);
     expect(await registry.propose(list("late", 1, "https://late.example"))).toEqual([]);
-    // What stands there already is proposed, under the URL that stands there.
+    // An existing proposal counts, with its URL.
     expect(await registry.propose(list("honest", 1, "https://hub.example"))).toEqual(["honest0"]);
     const other = { name: "honest0", baseUrl: "https://other.example", source: "https://hub.example" };
     expect(await registry.propose([other])).toEqual([]);
   });
 
-  // Read with a pattern, these would take longer than a test may.
-  it("leaves out URLs that are longer than any, however many slashes they have", async () => {
+  // A regular expression would exceed the test's time limit here.
+  it("discovery skips URLs that are too long, however many slashes they have", async () => {
     const slashes = "/".repeat(100_000);
     const list = [
       { name: "long", base_url: `https://h.example/${slashes}x` },
@@ -323,7 +322,7 @@ describe("discovery", () => {
     });
   });
 
-  it("makes nothing of what is not a list", () => {
+  it("discovery returns nothing for an answer that is not a list", () => {
     for (const body of ["", "{}", '{"swarms": 3}', "[1]", '[{"name": 1}]']) {
       expect(readSwarmList(body, "x")).toEqual([]);
     }
@@ -347,13 +346,13 @@ describe("the reference's registry file", () => {
     },
   };
 
-  it("is imported in its old and new forms: unknown swarms are added, tokens become references", async () => {
+  it("imports old and new forms: unknown swarms are added, tokens become references", async () => {
     const store = await storeInMemory();
     const registry = await openRegistry(store);
     await registry.register(BETA);
     await registry.load(parseRegistryFile(JSON.stringify(FILE), "alpha"));
     expect(registry.list().map(({ name }) => name)).toEqual(["beta", "gamma"]);
-    // The table is the truth: what it has is not overwritten.
+    // The table takes precedence over the file.
     expect(registry.get("beta")?.authRef).toBe(null);
     expect(registry.tokenOf("gamma")).toEqual({ kind: "ready", token: "literal" });
     expect((await openRegistry(store)).tokenOf("gamma")).toEqual({
@@ -362,7 +361,7 @@ describe("the reference's registry file", () => {
     });
   });
 
-  it("knows little about its swarms: each is asked what it is when it is first seen, and again after a restart", async () => {
+  it("describes each imported swarm when it is first seen, and again after a restart", async () => {
     const store = await storeInMemory();
     const key = readSigningKey(generateSigningKey()).publicKey;
     const root = { ...ROOT_1_3, capabilities: ["dedupe"], public_key: key };
@@ -381,7 +380,7 @@ describe("the reference's registry file", () => {
     expect(again.get("beta")?.capabilities).toEqual(["dedupe", "events"]);
   });
 
-  it("is written in its own form, into a directory that is made for it, without tokens", async () => {
+  it("is written in the reference's form, without tokens, and its directory is created", async () => {
     const directory = mkdtempSync(join(tmpdir(), "mailroom-file-"));
     onTestFinished(() => rmSync(directory, { recursive: true }));
     const path = join(directory, "registries", "alpha.json");
@@ -404,6 +403,6 @@ describe("the reference's registry file", () => {
       { entry: { name: "beta", baseUrl: "https://beta.example", version: "1.3" }, token: undefined },
     ]);
     expect(await readRegistryFile(join(directory, "none.json"), "alpha")).toEqual([]);
-    expect(() => parseRegistryFile("[]", "alpha", "r.json")).toThrow("r.json is no swarm registry");
+    expect(() => parseRegistryFile("[]", "alpha", "r.json")).toThrow("r.json is not a swarm registry");
   });
 });

@@ -1,12 +1,14 @@
 /**
- * The swarms that this server knows: one list for everybody. What is kept is in the table; volatile entries and literal
- * tokens live in memory only (decisions E4).
+ * The registered swarms, one list for all callers. Persistent entries are in the table; volatile entries and literal
+ * tokens are in memory only (decision E4).
  */
-import type { Clock, RowWrite, Store } from "../../engine/ports.js";
-import { checkSwarmName } from "../../mail/address.js";
-import { ownValue } from "../../mail/record.js";
+
+import type { Clock } from "../../base/index.js";
+import { MailroomError, ownValue } from "../../base/index.js";
+import type { Store } from "../../engine/index.js";
+import type { RowWrite } from "../../journal/index.js";
+import { checkSwarmName } from "../../mail/index.js";
 import { type Guard, type HttpClient, NetError } from "../../net/index.js";
-import { FederationError } from "../errors.js";
 import type {
   FederationReads,
   Proposal,
@@ -15,8 +17,8 @@ import type {
   SwarmPut,
   SwarmRemove,
 } from "../ports.js";
-import { normaliseUrl } from "./base-url.js";
-import { newEntry, readEntry, type SwarmEntry, writeEntry } from "./entry.js";
+import { normalizeUrl } from "./base-url.js";
+import { type KnownSwarm, newEntry, readEntry, writeEntry } from "./entry.js";
 import type { FileEntry } from "./file.js";
 import { readSelfDescription, type SelfDescription } from "./self-description.js";
 import { defaultReference, type Environment, resolveToken, type TokenState, variableIn } from "./token.js";
@@ -29,11 +31,11 @@ export interface RegistryParts {
   readonly guard: Guard;
   readonly env: Environment;
   readonly local: () => string;
-  /** Milliseconds for `GET /` of another swarm. */
+  /** Time limit for `GET /` of another swarm, in milliseconds. */
   readonly timeLimit: number;
-  /** Names that are another carrier's (decisions I). */
+  /** Names owned by another carrier (decision I1). */
   readonly isNameTaken?: (name: string) => boolean;
-  /** Called after each change of what is kept. When it returns, the registry file says so too. */
+  /** Called after each change of a persistent entry; writes the registry file before it returns. */
   readonly changed?: () => void;
 }
 
@@ -45,41 +47,43 @@ export interface SwarmRegistration {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-/** A health check, or a delivery that got an answer. */
-export interface Sighting {
+/** A successful health check, or a delivery that got a response. */
+export interface HealthObservation {
   readonly at: number;
   readonly latency?: number;
-  /** Where it was seen: of an address that it has left, nothing is believed. */
+  /** The address that answered. Observations of an address that the swarm has left are ignored. */
   readonly baseUrl?: string;
 }
 
-/** An entry of the registry file that was not taken over, and why. */
+/** An entry of the registry file that was not imported, and why. */
 export interface SkippedEntry {
   readonly found: FileEntry;
   readonly reason: string;
 }
 
 const MOST_PROPOSALS = 1_000;
-/** Of one server: a stranger with a long list must leave room for the others. */
+/** Per server, so that one long list leaves capacity for others. */
 const MOST_OF_SOURCE = 100;
 const LARGEST_ROOT = 256 * 1024;
 
 export class SwarmRegistry {
   readonly #parts: RegistryParts;
-  readonly #entries = new Map<string, SwarmEntry>();
-  /** Tokens that were given literally, until the process ends. */
+  readonly #entries = new Map<string, KnownSwarm>();
+  /** Literal tokens, for this process only. */
   readonly #literals = new Map<string, string>();
   readonly #listeners = new Set<(name: string) => void>();
-  /** Swarms that said in this process what they are, at the URL that they have now. */
+  /** Swarms that described themselves in this process, at their current URL. */
   readonly #described = new Set<string>();
-  /** By name: the last write that was begun. Each waits for the one before it, so what is learnt late undoes nothing. */
+  /**
+   * The last write per name. Writes of one name run in order, so that a late result does not overwrite a newer one.
+   */
   readonly #writes = new Map<string, Promise<unknown>>();
 
   constructor(parts: RegistryParts) {
     this.#parts = parts;
   }
 
-  /** Reads the table, then adds what the file has and the table has not. What cannot be added is given back. */
+  /** Reads the table, then imports entries of the file that the table lacks. Returns the entries that it skipped. */
   async load(fromFile: readonly FileEntry[] = []): Promise<readonly SkippedEntry[]> {
     for (const { name, entry: text } of await this.#parts.store.federation.swarms()) {
       const entry = readEntry(name, text);
@@ -100,7 +104,7 @@ export class SwarmRegistry {
       }
       const baseUrl = checked.url;
       const authRef = token === undefined ? found.entry.authRef : defaultReference(name);
-      const entry: SwarmEntry = { ...found.entry, baseUrl, authRef, volatile: false, isActive: true };
+      const entry: KnownSwarm = { ...found.entry, baseUrl, authRef, volatile: false, isActive: true };
       if (token !== undefined) this.#literals.set(entry.name, token);
       this.#entries.set(entry.name, entry);
       rows.push(putOf(entry));
@@ -109,7 +113,7 @@ export class SwarmRegistry {
     return skipped;
   }
 
-  get(name: string): SwarmEntry | undefined {
+  get(name: string): KnownSwarm | undefined {
     return this.#entries.get(name);
   }
 
@@ -117,7 +121,7 @@ export class SwarmRegistry {
     return this.#entries.has(name);
   }
 
-  list(): readonly SwarmEntry[] {
+  list(): readonly KnownSwarm[] {
     return [...this.#entries.values()];
   }
 
@@ -127,7 +131,7 @@ export class SwarmRegistry {
     return resolveToken(entry.authRef, this.#literals.get(name), this.#parts.env);
   }
 
-  /** Which variables the kept entries refer to, and whether each is set. */
+  /** Returns the variables that entries refer to, and whether each is set. */
   variables(): Readonly<Record<string, boolean>> {
     const found: Record<string, boolean> = {};
     for (const { authRef } of this.#entries.values()) {
@@ -137,39 +141,42 @@ export class SwarmRegistry {
     return found;
   }
 
-  /** Told whenever a swarm was added, changed or removed. */
+  /** Calls the listener whenever a swarm is added, changed or removed. */
   onChange(listener: (name: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * Adds a swarm or replaces what is known about it. An unreachable one is kept as inactive (decisions E3).
-   * @throws FederationError `bad_swarm_name`, `bad_swarm_url`, `name_differs`
+   * Adds a swarm or replaces its entry. An unreachable swarm is stored as inactive (decision E3).
+   * @throws MailroomError `bad_swarm_name`, `bad_swarm_url`, `name_differs`
    */
-  async register(swarm: SwarmRegistration, rows: readonly RowWrite[] = []): Promise<SwarmEntry> {
+  async register(swarm: SwarmRegistration, rows: readonly RowWrite[] = []): Promise<KnownSwarm> {
     const { name, volatile, authToken } = swarm;
     const wrong = checkSwarmName(name);
-    if (wrong !== undefined) throw new FederationError("bad_swarm_name", wrong);
+    if (wrong !== undefined) throw new MailroomError("bad_swarm_name", wrong);
     if (name === this.#parts.local()) {
-      throw new FederationError("bad_swarm_name", `'${name}' is this swarm itself: it cannot be registered`);
+      throw new MailroomError("bad_swarm_name", `'${name}' is the local swarm and cannot be registered`);
     }
     if (this.#parts.isNameTaken?.(name) === true) {
-      throw new FederationError("bad_swarm_name", `'${name}' is the name of something else here already`);
+      throw new MailroomError("bad_swarm_name", `the name '${name}' is already used by another carrier`);
     }
     const baseUrl = this.#checkedUrl(swarm.baseUrl);
     const found = await this.#describe(baseUrl);
     if (found !== undefined && found.name !== null && found.name !== name) {
-      throw new FederationError(
+      throw new MailroomError(
         "name_differs",
-        `the swarm at ${baseUrl} calls itself '${found.name}', not '${name}': register it under that name`,
+        `the swarm at ${baseUrl} announces the name '${found.name}', not '${name}': register it under that name`,
       );
     }
     const given = authToken === undefined || authToken === "" ? undefined : authToken;
     const isReference = given !== undefined && variableIn(given) !== undefined;
     const literal = given === undefined || isReference ? undefined : given;
-    const kept = volatile ? null : given === undefined ? null : defaultReference(name);
-    const entry: SwarmEntry = {
+    // Without a token, the variable that the operator has set for this swarm is meant.
+    const standard = defaultReference(name);
+    const isSet = resolveToken(standard, undefined, this.#parts.env).kind === "ready";
+    const kept = given === undefined ? (isSet ? standard : null) : volatile ? null : standard;
+    const entry: KnownSwarm = {
       ...newEntry(name, baseUrl),
       volatile,
       authRef: isReference ? given : kept,
@@ -193,7 +200,7 @@ export class SwarmRegistry {
     return entry;
   }
 
-  /** @throws FederationError `unknown_swarm` */
+  /** @throws MailroomError `unknown_swarm` */
   async unregister(name: string, rows: readonly RowWrite[] = []): Promise<void> {
     const remove: SwarmRemove = { kind: "federation.swarm.remove", name };
     await this.#inOrder(name, async () => {
@@ -203,26 +210,26 @@ export class SwarmRegistry {
       this.#literals.delete(name);
       this.#described.delete(name);
       for (const listener of this.#listeners) listener(name);
-      // What the file still names would be known again at the next start.
+      // Otherwise the next start would import the swarm from the file again.
       this.#parts.changed?.();
     });
   }
 
-  /** The swarm was seen alive: it is active, and its description is fetched if it is not known yet. */
-  async seen(name: string, { at, latency, baseUrl }: Sighting): Promise<void> {
+  /** Records that the swarm answered: it is active, and its description is fetched if unknown. */
+  async seen(name: string, { at, latency, baseUrl }: HealthObservation): Promise<void> {
     const entry = this.#entries.get(name);
     if (entry === undefined || (baseUrl !== undefined && entry.baseUrl !== baseUrl)) return;
-    // One that was away, or that we know from before we were started, may have become another version.
+    // A swarm that was inactive, or was described before this process started, may run another version now.
     const needsDescription = !this.#described.has(name) || entry.version === null || !entry.isActive;
     const found = needsDescription ? await this.#describe(entry.baseUrl) : undefined;
     await this.#inOrder(name, async () => {
       const now = this.#entries.get(name);
       if (now?.baseUrl !== entry.baseUrl) return;
       const described = found !== undefined && (found.name === null || found.name === name);
-      const next: SwarmEntry = {
+      const next: KnownSwarm = {
         ...now,
         ...(described && describing(found)),
-        // Only the first key is believed: this one belongs to a swarm that was away when it was registered.
+        // Only the first key is trusted. This swarm was unreachable when it was registered, so it has none yet.
         ...(described && now.publicKey === null && { publicKey: found.publicKey }),
         isActive: true,
         lastSeen: at,
@@ -233,7 +240,7 @@ export class SwarmRegistry {
     });
   }
 
-  /** Nothing was heard of it for too long, where it was looked for. */
+  /** Marks the swarm inactive after too many failed checks of its address. */
   async lost(name: string, baseUrl?: string): Promise<void> {
     await this.#inOrder(name, async () => {
       const entry = this.#entries.get(name);
@@ -243,8 +250,8 @@ export class SwarmRegistry {
   }
 
   /**
-   * Suggestions of discovery: they overwrite nothing, bring no tokens and lead nowhere until accepted. Returns the names
-   * of those that stand there now.
+   * Stores discovered swarms as proposals. They overwrite nothing, carry no tokens, and are not called until
+   * accepted. Returns the names that are stored now.
    */
   async propose(found: readonly Omit<Proposal, "proposedAt">[]): Promise<readonly string[]> {
     const rows: ProposalPut[] = [];
@@ -256,7 +263,7 @@ export class SwarmRegistry {
     }
     for (const { name, baseUrl, source } of found) {
       if (checkSwarmName(name) !== undefined || name === this.#parts.local() || this.has(name)) continue;
-      const url = normaliseUrl(baseUrl);
+      const url = normalizeUrl(baseUrl);
       if (url === undefined || this.#parts.guard.checkUrl(url) !== undefined) continue;
       const proposal = { name, baseUrl: url, source, proposedAt: this.#parts.clock.now() };
       if (!known.has(name)) {
@@ -279,19 +286,19 @@ export class SwarmRegistry {
   }
 
   /**
-   * An admin agrees to a proposal: it is registered under the URL that was proposed.
-   * @throws FederationError `unknown_proposal`, and those of `register`
+   * Registers a proposed swarm under the proposed URL.
+   * @throws MailroomError `unknown_proposal`, and those of `register`
    */
   async accept(
     name: string,
     terms: Pick<SwarmRegistration, "authToken" | "volatile">,
     rows: readonly RowWrite[] = [],
-  ): Promise<SwarmEntry> {
+  ): Promise<KnownSwarm> {
     const { baseUrl } = await this.#proposal(name);
     return this.register({ name, baseUrl, ...terms }, rows);
   }
 
-  /** An admin does not. It may be proposed again. @throws FederationError `unknown_proposal` */
+  /** Removes a proposal. The swarm may be proposed again. @throws MailroomError `unknown_proposal` */
   async reject(name: string, rows: readonly RowWrite[] = []): Promise<void> {
     await this.#proposal(name);
     const remove: ProposalRemove = { kind: "federation.proposal.remove", name };
@@ -301,10 +308,10 @@ export class SwarmRegistry {
   async #proposal(name: string): Promise<Proposal> {
     const found = (await this.proposals()).find((proposal) => proposal.name === name);
     if (found !== undefined) return found;
-    throw new FederationError("unknown_proposal", `no swarm named '${name}' was proposed here`);
+    throw new MailroomError("unknown_proposal", `no swarm named '${name}' is proposed`);
   }
 
-  /** One after the other for each name: an entry is read, changed and written in one go. */
+  /** Runs writes of one name in order, so that read, change and write of an entry are one step. */
   async #inOrder(name: string, write: () => Promise<void>): Promise<void> {
     const before = this.#writes.get(name) ?? Promise.resolve();
     const mine = before.then(write, write);
@@ -316,8 +323,8 @@ export class SwarmRegistry {
     }
   }
 
-  /** Only in order. */
-  async #update(entry: SwarmEntry, keep: boolean): Promise<void> {
+  /** Call only within `#inOrder`. */
+  async #update(entry: KnownSwarm, keep: boolean): Promise<void> {
     if (keep && !entry.volatile) await this.#parts.store.commit({ appends: [], rows: [putOf(entry)] });
     if (keep) {
       this.#set(entry);
@@ -325,30 +332,30 @@ export class SwarmRegistry {
     } else this.#entries.set(entry.name, entry);
   }
 
-  #set(entry: SwarmEntry): void {
+  #set(entry: KnownSwarm): void {
     this.#entries.set(entry.name, entry);
     for (const listener of this.#listeners) listener(entry.name);
   }
 
   #checkedUrl(text: string): string {
     const checked = this.#checkUrl(text);
-    if (!checked.ok) throw new FederationError("bad_swarm_url", checked.reason);
+    if (!checked.ok) throw new MailroomError("bad_swarm_url", checked.reason);
     return checked.url;
   }
 
   #checkUrl(
     text: string,
   ): { readonly ok: true; readonly url: string } | { readonly ok: false; readonly reason: string } {
-    const url = normaliseUrl(text);
+    const url = normalizeUrl(text);
     if (url === undefined) {
       const shown = text.slice(0, 200);
-      return { ok: false, reason: `'${shown}' is not the base URL of a server: write https://host/path` };
+      return { ok: false, reason: `'${shown}' is not a valid base URL: write https://host/path` };
     }
     const refusal = this.#parts.guard.checkUrl(url);
     return refusal === undefined ? { ok: true, url } : { ok: false, reason: `${url}: ${refusal.message}` };
   }
 
-  /** What the swarm says about itself; nothing if it does not answer like one. */
+  /** Fetches the swarm's self-description; undefined if it does not answer like a MAIL server. */
   async #describe(baseUrl: string): Promise<SelfDescription | undefined> {
     const { client, guard, timeLimit } = this.#parts;
     try {
@@ -370,7 +377,7 @@ function describing({ name: _, publicKey: __, ...rest }: SelfDescription) {
   return rest;
 }
 
-/** The paths of one server are all its own. */
+/** Paths on one server count as the same source. */
 function serverOf(source: string): string {
   return URL.canParse(source) ? new URL(source).host : source;
 }
@@ -379,10 +386,10 @@ function nameOf({ proposal }: ProposalPut): string {
   return proposal.name;
 }
 
-function putOf(entry: SwarmEntry): SwarmPut {
+function putOf(entry: KnownSwarm): SwarmPut {
   return { kind: "federation.swarm.put", name: entry.name, entry: writeEntry(entry) };
 }
 
-export function unknownSwarm(name: string): FederationError {
-  return new FederationError("unknown_swarm", `no swarm named '${name}' is registered here`);
+export function unknownSwarm(name: string): MailroomError {
+  return new MailroomError("unknown_swarm", `no swarm named '${name}' is registered`);
 }

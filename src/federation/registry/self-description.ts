@@ -1,37 +1,37 @@
-/** `GET /` of another swarm, in any of its forms (mail.md 14 #3). */
-import { isRecord } from "../../mail/record.js";
+/** Reads `GET /` of another swarm in any of its forms (REF-18). */
+import { isRecord } from "../../base/index.js";
 import { isPublicKey } from "../wrapper/signature.js";
-import { type SwarmEntry, textOf, textsOf } from "./entry.js";
+import { type KnownSwarm, stringOrNull, stringsIn } from "./entry.js";
 
 export type SelfDescription = Pick<
-  SwarmEntry,
+  KnownSwarm,
   "version" | "description" | "keywords" | "public" | "entrypoint" | "capabilities" | "publicKey"
 > & {
-  /** What the swarm calls itself, where it says so. */
+  /** The name that the swarm announces, if any. */
   readonly name: string | null;
 };
 
-/** Much more than any server says; what is longer is cut, because it is shown to agents and people. */
+/** Longer texts are cut, because agents and users see them. */
 const LONGEST_TEXT = 2_000;
 const MOST_WORDS = 100;
 
-/** Nothing if the answer is not that of a MAIL server. */
+/** Returns undefined if the answer is not a MAIL server's. */
 export function readSelfDescription(body: string): SelfDescription | undefined {
   const root = parse(body);
   if (!isRecord(root)) return undefined;
-  // 1.3 has an object, 1.2 the name alone, with the object beside it in some servers.
+  // MAIL 1.3 has an object here; 1.2 has the name, and some servers add the object as `swarm_info`.
   const info = isRecord(root.swarm) ? root.swarm : isRecord(root.swarm_info) ? root.swarm_info : {};
-  const name = typeof root.swarm === "string" ? root.swarm : textOf(info.name);
-  const version = textOf(root.protocol_version) ?? textOf(root.version);
+  const name = typeof root.swarm === "string" ? root.swarm : stringOrNull(info.name);
+  const version = stringOrNull(root.protocol_version) ?? stringOrNull(root.version);
   if (name === null && version === null) return undefined;
-  const publicKey = textOf(root.public_key);
+  const publicKey = stringOrNull(root.public_key);
   return {
     name,
     version: cut(version),
-    description: cut(textOf(info.description)),
+    description: cut(stringOrNull(info.description)),
     keywords: words(info.keywords),
     public: info.public === true,
-    entrypoint: cut(textOf(info.entrypoint)),
+    entrypoint: cut(stringOrNull(info.entrypoint)),
     capabilities: words(root.capabilities),
     publicKey: publicKey !== null && isPublicKey(publicKey) ? publicKey : null,
   };
@@ -50,7 +50,7 @@ function cut(text: string | null): string | null {
 }
 
 function words(value: unknown): readonly string[] {
-  return textsOf(value)
+  return stringsIn(value)
     .slice(0, MOST_WORDS)
     .map((word) => word.slice(0, LONGEST_TEXT));
 }

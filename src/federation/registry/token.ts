@@ -1,27 +1,27 @@
-/** Tokens for other swarms: references to environment variables, resolved when they are used. */
-import { ownValue } from "../../mail/record.js";
+/** Tokens for other swarms: references to environment variables, resolved on use. */
+import { ownValue } from "../../base/index.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const REFERENCE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
 
-/** The variable that a reference names; nothing if the text is a token itself. */
+/** Returns the variable that a reference names, or undefined if the text is a literal token. */
 export function variableIn(text: string): string | undefined {
   return REFERENCE.exec(text)?.[1];
 }
 
-/** Where the token of a kept swarm is looked for when it was given literally: `${SWARM_AUTH_TOKEN_<NAME>}`. */
+/** The reference stored for a persistent swarm whose token was given literally: `${SWARM_AUTH_TOKEN_<NAME>}`. */
 export function defaultReference(swarm: string): string {
   const name = swarm.toUpperCase().replaceAll(/[^A-Z0-9_]/g, "_");
   return `\${SWARM_AUTH_TOKEN_${name}}`;
 }
 
 export type TokenState =
-  /** A token is at hand. */
+  /** The token is available. */
   | { readonly kind: "ready"; readonly token: string }
-  /** The variable is not set: `needs token`. */
+  /** The variable is not set; shown as `needs token`. */
   | { readonly kind: "unset"; readonly variable: string }
-  /** None was ever given. */
+  /** The swarm was registered without a token. */
   | { readonly kind: "none" };
 
 export function resolveToken(

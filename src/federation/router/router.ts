@@ -1,42 +1,59 @@
 /**
- * The way to other swarms: one for the whole server. A message is durable in the outbox together with the entry that
- * sent it, and ends in exactly one of two ways: accepted over there, or its sender is told what failed.
+ * The carrier to other swarms, one per server. A message is committed to the outbox with the entry that sent it. It
+ * ends in one of two ways: the other swarm accepts it, or its sender is notified.
  */
+
 import { performance } from "node:perf_hooks";
 import { LRUCache } from "lru-cache";
-import type { Carriage, Carrier, OutgoingMail } from "../../engine/carrier.js";
-import { isEndingNotice } from "../../engine/deciding/interswarm.js";
-import type { Clock, Ids, RowWrite } from "../../engine/ports.js";
-import { type Runtime, settleMail } from "../../engine/runtime/index.js";
-import { createAgentAddress, formatAgentAddress } from "../../mail/address.js";
-import type { MAILMessage } from "../../mail/message.js";
-import { checkTaskContributor, formatTaskContributor, parseTaskContributor } from "../../mail/owner.js";
-import { Circuits, type Guard, type HttpClient, type Random } from "../../net/index.js";
+import type { Clock, Ids } from "../../base/index.js";
+import { CircuitBreaker, type Random, type Report } from "../../base/index.js";
+import type { Carrier, DeliveryResult, OutgoingMail } from "../../engine/index.js";
+import { type Runtime, settleMail } from "../../engine/index.js";
+import type { JournalKey, RowWrite } from "../../journal/index.js";
+import type { MAILMessage } from "../../mail/index.js";
+import {
+  checkTaskContributor,
+  createAgentAddress,
+  formatAgentAddress,
+  formatTaskContributor,
+  isEndingNotice,
+  MAIL_ALL_LOCAL_AGENTS,
+  parseTaskContributor,
+  recipientsOf,
+} from "../../mail/index.js";
+
+import type { Guard, HttpClient } from "../../net/index.js";
 import {
   type Attempt,
   type AttemptResult,
   Dispatcher,
   enqueue,
-  type Final,
+  type FinalOutcome,
   type OutboxFinish,
   purgeFinished,
   type StoredItem,
 } from "../../outbox/index.js";
 import type { FederationStore, LinkPut } from "../ports.js";
-import type { SwarmEntry } from "../registry/entry.js";
+import type { KnownSwarm } from "../registry/entry.js";
 import type { SwarmRegistry } from "../registry/registry.js";
 import type { FederationSettings } from "../settings.js";
 import { buildWrapper } from "../wrapper/build.js";
 import type { SigningKey } from "../wrapper/signature.js";
-import { type Parcel, parcelName, parcelOf, readParcel, writeParcel } from "./parcel.js";
 import {
+  classifyFailure,
+  classifyResponse,
   type DeliveryNote,
   type Direction,
   deliveryUnknown,
-  judgeAnswer,
-  judgeFailure,
-  type Verdict,
-} from "./verdict.js";
+  type ResponseClass,
+} from "./classify-response.js";
+import {
+  dedupeKeyOf,
+  type OutboxPayload,
+  readOutboxPayload,
+  toOutboxPayload,
+  writeOutboxPayload,
+} from "./outbox-payload.js";
 
 export const QUEUE = "federation";
 
@@ -51,18 +68,20 @@ export interface RouterParts {
   readonly settings: FederationSettings;
   readonly local: () => string;
   readonly signingKey: SigningKey | undefined;
-  readonly report: (problem: { code: string; message: string; cause: unknown }) => void;
+  readonly report: Report;
+  /** A swarm accepted a message that it may answer. */
+  readonly onAccepted: (key: JournalKey, swarm: string) => void;
 }
 
 const LARGEST_ANSWER = 256 * 1024;
 const MOST_LANES = 10_000;
-/** How long a finished delivery is known by its name, for a task that asks again after a crash. */
+/** How long finished deliveries are kept, for a task that asks again after a crash. */
 const KEEP_FINISHED = 24 * 60 * 60 * 1000;
 
 export class Router implements Carrier {
   readonly #parts: RouterParts;
   readonly #dispatcher: Dispatcher;
-  /** Lanes in which something was delivered: the task is known over there. */
+  /** Lanes with a completed delivery: the peer has the task. */
   readonly #begun = new LRUCache<string, true>({ max: MOST_LANES });
   readonly #since: number;
   #runtime: Runtime | undefined;
@@ -79,17 +98,18 @@ export class Router implements Carrier {
         settle: (item, final, finish) => this.#settle(item, final, finish),
         concurrency: settings.attempts,
         targetConcurrency: settings.attemptsPerSwarm,
-        timeLimit: 2 * settings.attemptTime + 5_000,
+        timeLimit: 2 * settings.attemptTimeout + 5_000,
         backoff: { base: 250, factor: 2, cap: 30_000, jitter: 0.5 },
-        // Short pauses: a swarm that is back gets its mail soon.
-        circuits: new Circuits({ pause: { base: 500, factor: 2, cap: 5_000, jitter: 0.2 }, random }),
-        // Whoever forgets ids must not be sent a message again that a crash may have cut off (decisions E5).
+        // Short pauses, so that a recovered swarm gets its mail soon.
+        circuits: new CircuitBreaker({ pause: { base: 500, factor: 2, cap: 5_000, jitter: 0.2 }, random }),
+        // A peer without duplicate detection must not receive a message twice, even if a crash interrupted the first
+        // attempt (decision E5).
         journalAttempts: ({ target }) => !this.#dedupes(target),
       },
     );
   }
 
-  /** Begins to deliver, once there is a runtime to tell. */
+  /** Starts delivering; outcomes go to the runtime. */
   start(runtime: Runtime): void {
     this.#runtime = runtime;
     this.#dispatcher.wake();
@@ -99,12 +119,17 @@ export class Router implements Carrier {
     await this.#dispatcher.stop();
   }
 
-  /** The swarm was seen alive again: what waits for it goes now. */
+  /** For administrators. */
+  get outbox(): Dispatcher {
+    return this.#dispatcher;
+  }
+
+  /** Delivers waiting mail now, because the swarm answered. */
   retryNow(swarm: string): void {
     this.#dispatcher.retryNow(swarm);
   }
 
-  /** The row that forgets deliveries which nobody will ask about any more. */
+  /** Returns the row that removes old finished deliveries. */
   purge(): RowWrite {
     return purgeFinished(QUEUE, this.#parts.clock.now() - KEEP_FINISHED);
   }
@@ -113,8 +138,8 @@ export class Router implements Carrier {
     return this.#parts.registry.has(swarm);
   }
 
-  rows(mail: OutgoingMail): readonly RowWrite[] | Carriage {
-    const reason = this.#whyNot(mail);
+  rows(mail: OutgoingMail): readonly RowWrite[] | DeliveryResult {
+    const reason = this.#rejectionReason(mail);
     if (reason !== undefined) return { ok: false, reason };
     this.#dispatcher.backlog.add(mail.swarm);
     const link: LinkPut = {
@@ -125,49 +150,49 @@ export class Router implements Carrier {
     return [this.#item(mail), link];
   }
 
-  /** What waits before there is a runtime to tell is taken up by `start`. */
+  /** Mail that waits before `start` is delivered by `start`. */
   wake(mails: readonly OutgoingMail[]): void {
     if (this.#runtime !== undefined) this.#dispatcher.wake(mails.map(laneOf));
   }
 
-  async find(mail: OutgoingMail): Promise<Carriage | "waiting" | undefined> {
-    const item = await this.#parts.store.outbox.byDedupeKey(QUEUE, parcelName(mail));
+  async find(mail: OutgoingMail): Promise<DeliveryResult | "waiting" | undefined> {
+    const item = await this.#parts.store.outbox.byDedupeKey(QUEUE, dedupeKeyOf(mail));
     if (item === undefined) return undefined;
     return item.outcome === undefined
       ? "waiting"
       : this.#carriage(item.target, item.outcome, item.reason, undefined);
   }
 
-  /** Inactive swarms are skipped, and the sender hears of it; answers wait until the swarm is back. */
-  #whyNot({ swarm, message }: OutgoingMail): string | undefined {
+  /** Mail to an inactive swarm fails at once; answers wait until the swarm is back. */
+  #rejectionReason({ swarm, message }: OutgoingMail): string | undefined {
     const entry = this.#parts.registry.get(swarm);
-    if (entry === undefined) return `no swarm named '${swarm}' is registered here`;
+    if (entry === undefined) return `no swarm named '${swarm}' is registered`;
     const { maxWaiting } = this.#parts.settings;
     if (this.#dispatcher.backlog.isFull(swarm, maxWaiting)) {
-      return `${maxWaiting} messages already wait for swarm '${swarm}'`;
+      return `${maxWaiting} messages are already waiting for swarm '${swarm}'`;
     }
     if (entry.isActive || message.msg_type === "response") return undefined;
     const seen =
-      entry.lastSeen === null ? "it was never seen" : `last seen ${new Date(entry.lastSeen).toISOString()}`;
-    return `swarm '${swarm}' is inactive (${seen}); it is checked regularly, try again later`;
+      entry.lastSeen === null ? "never seen" : `last seen ${new Date(entry.lastSeen).toISOString()}`;
+    return `swarm '${swarm}' is inactive (${seen}); it is checked regularly, retry later`;
   }
 
   #item(mail: OutgoingMail): RowWrite {
     const { clock, ids, settings } = this.#parts;
     const now = clock.now();
-    const patience = mail.message.msg_type === "response" ? settings.answerTime : settings.deliveryTime;
-    // From when it was written: a task that nobody looked at for months must not send what is long forgotten.
+    const timeout = mail.message.msg_type === "response" ? settings.answerTimeout : settings.deliveryTimeout;
+    // Counted from when it was written: a task resumed after months must not send outdated mail.
     const sentAt = Math.min(Date.parse(mail.message.timestamp), now);
     return enqueue({
       queue: QUEUE,
       id: ids.ordered(),
       lane: laneOf(mail),
       target: mail.swarm,
-      payload: writeParcel(parcelOf(mail)),
+      payload: writeOutboxPayload(toOutboxPayload(mail)),
       createdAt: now,
       dueAt: now,
-      deadlineAt: sentAt + patience,
-      dedupeKey: parcelName(mail),
+      deadlineAt: sentAt + timeout,
+      dedupeKey: dedupeKeyOf(mail),
     });
   }
 
@@ -181,31 +206,38 @@ export class Router implements Carrier {
     const swarm = item.target;
     if (!registry.has(swarm)) return { kind: "refused", reason: `swarm '${swarm}' was unregistered` };
     const token = registry.tokenOf(swarm);
-    if (token.kind !== "ready") return { kind: "refused", reason: withoutToken(swarm, token) };
-    const parcel = readParcel(item.payload);
-    const contributors = await this.#contributorsOf(parcel).catch(() => undefined);
-    // Nothing was sent, so nothing is uncertain.
+    if (token.kind !== "ready") return { kind: "refused", reason: missingTokenReason(swarm, token) };
+    const payload = readOutboxPayload(item.payload);
+    const contributors = await this.#contributorsOf(payload).catch(() => undefined);
+    // Nothing was sent, so the outcome is certain.
     if (contributors === undefined)
       return { kind: "retry", reason: "the task could not be read", answered: true };
-    const direction: Direction = contributors.some((text) => swarmOf(text) === swarm) ? "back" : "forward";
+    const direction: Direction = contributors.some((text) => contributorSwarm(text) === swarm)
+      ? "back"
+      : "forward";
+    // A swarm that never accepted the task has nothing to end, and would begin to work on the notice.
+    const isAsker = payload.instance.role === "swarm" && payload.instance.id === swarm;
+    if (direction === "forward" && isEndingNotice(payload.message) && !isAsker) return { kind: "delivered" };
     const dedupes = this.#dedupes(swarm);
     if (!dedupes && attempt.interrupted && direction === "back") {
-      // It has written to us since we offered it the task: so it has it.
-      if (this.#beganTask(item, parcel)) return { kind: "delivered" };
-      return deliveryUnknown(item.reason ?? "this server stopped while it was being sent");
+      // The peer has written to us since the task was offered, so the offer arrived.
+      if (this.#beganTask(item, payload)) return { kind: "delivered" };
+      return deliveryUnknown(item.reason ?? "this server stopped during the attempt");
     }
     const facts = { dedupes, uncertain: attempt.interrupted };
-    const send = (way: Direction) =>
-      this.#post(swarm, token.token, way, { parcel, contributors }, facts, attempt.signal);
-    const verdict = await send(direction);
-    if (verdict.kind !== "send_back") return verdict;
-    const second = await send("back");
-    return second.kind === "send_back" ? { kind: "refused", reason: "it refuses the task" } : second;
+    const send = (way: Direction) => {
+      const known = contributorsFor(way, contributors, swarm, this.#parts.local());
+      return this.#post(swarm, token.token, way, { payload, contributors: known }, facts, attempt.signal);
+    };
+    const result = await send(direction);
+    if (result.kind !== "send_otherwise") return result;
+    const second = await send(direction === "forward" ? "back" : "forward");
+    return second.kind === "send_otherwise" ? { kind: "refused", reason: result.reason } : second;
   }
 
-  /** Whether this message was the first of its task to the swarm, as far as this process can tell. */
-  #beganTask(item: StoredItem, { contributors }: Parcel): boolean {
-    const unknownThen = !contributors.some((text) => swarmOf(text) === item.target);
+  /** Returns whether this message was the task's first to the swarm, as far as this process can tell. */
+  #beganTask(item: StoredItem, { contributors }: OutboxPayload): boolean {
+    const unknownThen = !contributors.some((text) => contributorSwarm(text) === item.target);
     return unknownThen && item.createdAt >= this.#since && !this.#begun.has(item.lane);
   }
 
@@ -213,16 +245,16 @@ export class Router implements Carrier {
     swarm: string,
     token: string,
     direction: Direction,
-    content: { readonly parcel: Parcel; readonly contributors: readonly string[] },
+    content: { readonly payload: OutboxPayload; readonly contributors: readonly string[] },
     facts: { readonly dedupes: boolean; readonly uncertain: boolean },
     signal: AbortSignal,
-  ): Promise<Verdict> {
+  ): Promise<ResponseClass> {
     const { registry, client, clock, guard, settings, signingKey } = this.#parts;
     const entry = registry.get(swarm);
     if (entry === undefined) return { kind: "refused", reason: `swarm '${swarm}' was unregistered` };
-    const { owner, hops } = content.parcel;
+    const { owner, hops } = content.payload;
     const { contributors } = content;
-    const message = facts.dedupes ? content.parcel.message : forTheirEntrypoint(content.parcel, entry);
+    const message = facts.dedupes ? content.payload.message : forOtherImplementations(content.payload, entry);
     const wrapper = buildWrapper({
       message,
       owner,
@@ -242,7 +274,7 @@ export class Router implements Carrier {
           authorization: `Bearer ${token}`,
         },
         body: JSON.stringify({ message: signed }),
-        timeLimit: settings.attemptTime,
+        timeLimit: settings.attemptTimeout,
         maxBytes: LARGEST_ANSWER,
         guard,
         signal,
@@ -250,76 +282,119 @@ export class Router implements Carrier {
       const latency = (performance.now() - began) / 1000;
       if (!entry.isActive) {
         await registry.seen(swarm, { at: clock.now(), latency }).catch((cause: unknown) => {
-          // What the swarm answered counts all the same.
-          this.#parts.report({ code: "registry", message: `that '${swarm}' is back was not noted`, cause });
+          // The response counts even if the registry was not updated.
+          this.#parts.report({
+            code: "registry",
+            message: `recording that swarm '${swarm}' is active failed`,
+            cause,
+          });
         });
       }
       const retryAfter = answer.headers["retry-after"];
       const { status } = answer;
-      return judgeAnswer(
+      return classifyResponse(
         { status, body: answer.text(), ...(retryAfter !== undefined && { retryAfter }) },
         { ...facts, direction },
         clock.now(),
       );
     } catch (error) {
-      return judgeFailure(error, { ...facts, direction });
+      return classifyFailure(error, { ...facts, direction });
     }
   }
 
-  /** Everybody who is known to contribute by now, this instance included. */
-  async #contributorsOf(parcel: Parcel): Promise<readonly string[]> {
+  /** Returns all contributors known now, including this instance. */
+  async #contributorsOf(payload: OutboxPayload): Promise<readonly string[]> {
     const known =
-      (await this.#runtime?.read(parcel.key, (state) => [...state.contributors])) ?? parcel.contributors;
-    const own = formatTaskContributor({ ...parcel.instance, swarm: this.#parts.local() });
+      (await this.#runtime?.read(payload.key, (state) => [...state.contributors])) ?? payload.contributors;
+    const own = formatTaskContributor({ ...payload.instance, swarm: this.#parts.local() });
     return known.includes(own) ? known : [...known, own];
   }
 
-  async #settle(item: StoredItem, final: Final, finish: OutboxFinish): Promise<void> {
+  async #settle(item: StoredItem, final: FinalOutcome, finish: OutboxFinish): Promise<void> {
     const { store } = this.#parts;
-    const { key, message } = readParcel(item.payload);
+    const { key, message } = readOutboxPayload(item.payload);
     const carriage = this.#carriage(item.target, final.outcome, final.reason, final.note);
     if (this.#runtime === undefined) throw new Error("federation has not been started");
     const mail = { key, messageId: message.id, swarm: item.target };
     await settleMail({ runtime: this.#runtime, store }, mail, carriage, [finish]);
-    if (carriage.ok) this.#begun.set(item.lane, true);
+    if (!carriage.ok) return;
+    this.#begun.set(item.lane, true);
+    if (message.msg_type !== "response") this.#parts.onAccepted(key, item.target);
   }
 
-  #carriage(swarm: string, outcome: Final["outcome"], reason: string | undefined, note: unknown): Carriage {
+  #carriage(
+    swarm: string,
+    outcome: FinalOutcome["outcome"],
+    reason: string | undefined,
+    note: unknown,
+  ): DeliveryResult {
     if (outcome !== "delivered") return { ok: false, reason: reason ?? outcome };
     const runner = runnerIn(note, swarm) ?? `swarm:${this.#parts.local()}@${swarm}`;
     return { ok: true, contributors: [runner] };
   }
 }
 
-/** Mail of one task to one swarm arrives in the order in which it was sent. */
+/** Mail of one task to one swarm arrives in the order of sending. */
 function laneOf({ task, swarm }: OutgoingMail): string {
   return `${task.key}/${swarm}`;
 }
 
 /**
- * Other implementations end a task only when an agent of theirs that may do so is told that it is over: their entrypoint,
- * by the name that it has there (mail.md 7.6).
+ * Other implementations end a task only when an agent that can complete tasks receives the notice, and do not know
+ * agent `all`: address their entrypoint by its name (REF-13).
  */
-function forTheirEntrypoint({ message, instance }: Parcel, { entrypoint, name }: SwarmEntry): MAILMessage {
-  if (message.msg_type !== "response" || !isEndingNotice(message)) return message;
-  if (instance.role === "swarm" || entrypoint === null) return message;
-  const recipient = createAgentAddress(formatAgentAddress(entrypoint, name));
-  return { ...message, message: { ...message.message, recipient } };
+function forOtherImplementations(
+  { message, instance }: OutboxPayload,
+  { entrypoint, name }: KnownSwarm,
+): MAILMessage {
+  if (entrypoint === null) return message;
+  const theirs = createAgentAddress(formatAgentAddress(entrypoint, name));
+  const everybody = formatAgentAddress(MAIL_ALL_LOCAL_AGENTS, name);
+  const isToAll = recipientsOf(message).some(({ address }) => address === everybody);
+  switch (message.msg_type) {
+    case "request":
+      return isToAll ? { ...message, message: { ...message.message, recipient: theirs } } : message;
+    case "response": {
+      const isOurs = isEndingNotice(message) && instance.role !== "swarm";
+      return isToAll || isOurs ? { ...message, message: { ...message.message, recipient: theirs } } : message;
+    }
+    case "broadcast":
+      return isToAll ? { ...message, message: { ...message.message, recipients: [theirs] } } : message;
+    case "interrupt":
+      return isToAll ? { ...message, message: { ...message.message, recipients: [theirs] } } : message;
+    case "broadcast_complete":
+      return message;
+  }
 }
 
-/** The instance over there, if it names itself as one of that swarm. */
+/** A *back* names an instance of the receiving swarm, and a *forward* names none (REF-14). */
+function contributorsFor(
+  way: Direction,
+  contributors: readonly string[],
+  swarm: string,
+  local: string,
+): readonly string[] {
+  const others = contributors.filter((text) => contributorSwarm(text) !== swarm);
+  if (way === "forward") return others;
+  return others.length < contributors.length ? contributors : [...contributors, `swarm:${local}@${swarm}`];
+}
+
+/** Returns the remote instance, if it belongs to that swarm. */
 function runnerIn(note: unknown, swarm: string): string | undefined {
   const { localRunner }: DeliveryNote = typeof note === "object" && note !== null ? note : {};
-  return localRunner !== undefined && swarmOf(localRunner) === swarm ? localRunner : undefined;
+  return localRunner !== undefined && contributorSwarm(localRunner) === swarm ? localRunner : undefined;
 }
 
-function swarmOf(contributor: string): string | undefined {
+function contributorSwarm(contributor: string): string | undefined {
   return checkTaskContributor(contributor) === undefined
     ? parseTaskContributor(contributor).swarm
     : undefined;
 }
 
-function withoutToken(swarm: string, state: { kind: "unset"; variable: string } | { kind: "none" }): string {
+function missingTokenReason(
+  swarm: string,
+  state: { kind: "unset"; variable: string } | { kind: "none" },
+): string {
   return state.kind === "none"
     ? `swarm '${swarm}' was registered without a token`
     : `swarm '${swarm}' needs a token: the environment variable ${state.variable} is not set`;

@@ -1,28 +1,31 @@
 /**
- * Decisions E7: while somebody watches a task live, what the swarms that were asked do for it is copied into its journal,
- * each event once. Swarms that do not offer their events show only what was sent and received.
+ * Copies the events of swarms that work on a task into its journal while a client watches the task, each event once
+ * (decision E7). For swarms without event streams, only sent and received messages are visible.
  */
 import { createParser, type EventSourceMessage } from "eventsource-parser";
-import type { Bus, Clock, JournalKey } from "../../engine/ports.js";
+import type { Clock } from "../../base/index.js";
+import {
+  exceedsDepth,
+  hasCode,
+  isRecord,
+  MAX_JSON_DEPTH,
+  ownValue,
+  type Random,
+  type RetryPolicy,
+  retryDelay,
+  sleep,
+} from "../../base/index.js";
 import {
   ALL_TASKS_CHANNEL,
-  isCommitNote,
-  isWatchNote,
+  isCommitNotification,
+  isWatchNotification,
   type Runtime,
-  RuntimeError,
   WATCH_CHANNEL,
-} from "../../engine/runtime/index.js";
-import { DEEPEST_JSON, isDeeperThan } from "../../mail/depth.js";
-import { parseTaskContributor } from "../../mail/owner.js";
-import { isRecord, ownValue } from "../../mail/record.js";
-import {
-  type BackoffPolicy,
-  backoffDelay,
-  type Guard,
-  type HttpClient,
-  pauseFor,
-  type Random,
-} from "../../net/index.js";
+} from "../../engine/index.js";
+import type { Bus, JournalKey } from "../../journal/index.js";
+import { parseTaskContributor } from "../../mail/index.js";
+
+import type { Guard, HttpClient } from "../../net/index.js";
 import type { SwarmRegistry } from "../registry/registry.js";
 
 export interface CopierParts {
@@ -30,21 +33,21 @@ export interface CopierParts {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly registry: SwarmRegistry;
-  /** With room for MOST_STREAMS connections, which stay open: mail and checks need connections of their own. */
+  /** Needs MOST_STREAMS connections, which stay open; mail and health checks use another client. */
   readonly client: HttpClient;
   readonly random: Random;
   readonly guard: Guard;
   readonly local: () => string;
 }
 
-/** Streams to other swarms at once, in all and to one; tasks beyond that show what was sent and received. */
+/** Concurrent streams, in total and to one swarm. Tasks beyond the limit show only sent and received messages. */
 export const MOST_STREAMS = 256;
 const MOST_TO_ONE_SWARM = 64;
-const RECONNECT: BackoffPolicy = { base: 1_000, factor: 2, cap: 60_000, jitter: 0.5 };
-/** A stream that is silent for so long, without even a heartbeat, is dead. */
+const RECONNECT: RetryPolicy = { base: 1_000, factor: 2, cap: 60_000, jitter: 0.5 };
+/** A stream without data or heartbeat for this long is dead. */
 const SILENCE = 60_000;
 const LARGEST_EVENT = 1024 * 1024;
-/** Events that went through this many swarms are not copied on. */
+/** Events that passed through this many swarms are not copied. */
 const DEEPEST = 4;
 
 interface Watched {
@@ -54,9 +57,9 @@ interface Watched {
 
 interface Stream {
   readonly stop: AbortController;
-  /** The last that was heard of its status is that the task has ended over there. */
+  /** The last status event said that the task has ended remotely. */
   ended: boolean;
-  /** Broken off in a row without an event. */
+  /** Consecutive breaks without an event. */
   failures: number;
 }
 
@@ -66,11 +69,11 @@ interface RemoteEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-export class StreamCopier {
+export class EventCopier {
   readonly #parts: CopierParts;
   readonly #watched = new Map<JournalKey, Watched>();
   readonly #unsubscribe: (() => void)[] = [];
-  /** How many go to each swarm. */
+  /** Open streams per swarm. */
   readonly #open = new Map<string, number>();
 
   constructor(parts: CopierParts) {
@@ -79,16 +82,19 @@ export class StreamCopier {
 
   start(): void {
     const { bus, registry } = this.#parts;
-    this.#unsubscribe.push(
+    const subscriptions = [
       bus.subscribe(WATCH_CHANNEL, (note) => {
-        if (isWatchNote(note)) this.#watch(note.key, note.watching ? 1 : -1);
+        if (isWatchNotification(note)) this.#watch(note.key, note.watching ? 1 : -1);
       }),
       bus.subscribe(ALL_TASKS_CHANNEL, (note) => {
-        if (!isCommitNote(note) || !this.#watched.has(note.key)) return;
-        // Another swarm has just taken something over: there may be something to see.
+        if (!isCommitNotification(note) || !this.#watched.has(note.key)) return;
+        // Another swarm accepted mail and may emit events now.
         if (note.entries.some((entry) => entry.t === "carried" && entry.ok)) this.#follow(note.key);
       }),
-      // A swarm that is not known any more has nothing to say about our tasks.
+    ];
+    this.#unsubscribe.push(
+      ...subscriptions.map((subscription) => () => subscription.close()),
+      // An unregistered swarm may not add events.
       registry.onChange((swarm) => {
         if (registry.has(swarm)) return;
         for (const { streams } of this.#watched.values()) streams.get(swarm)?.stop.abort();
@@ -118,12 +124,12 @@ export class StreamCopier {
     this.#watched.delete(key);
   }
 
-  /** Opens a stream to every swarm that was asked and offers its events. */
+  /** Opens a stream to every swarm that the task asked and that offers events. */
   async #follow(key: JournalKey): Promise<void> {
     const { runtime, registry } = this.#parts;
     const task = await runtime
       .read(key, (state) => {
-        // Only downstream: who asked us is watching us, and events must not go round in circles.
+        // Only downstream: the swarm that asked watches this one, and events must not loop.
         const upstream = new Set([parseTaskContributor(state.owner).swarm]);
         if (state.instance.role === "swarm") upstream.add(state.instance.id);
         return { id: state.taskId, swarms: state.remoteSwarms.filter((swarm) => !upstream.has(swarm)) };
@@ -134,9 +140,9 @@ export class StreamCopier {
     for (const swarm of task.swarms) {
       const offers = registry.get(swarm)?.capabilities.includes("events") === true;
       const known = watched.streams.get(swarm);
-      // What was just taken over there may make it go on.
+      // The accepted mail may resume the task there.
       if (known !== undefined) known.ended = false;
-      if (!offers || known !== undefined || !this.#hasRoomFor(swarm)) continue;
+      if (!offers || known !== undefined || !this.#hasCapacity(swarm)) continue;
       const stream: Stream = { stop: new AbortController(), ended: false, failures: 0 };
       watched.streams.set(swarm, stream);
       this.#count(swarm, 1);
@@ -147,7 +153,7 @@ export class StreamCopier {
     }
   }
 
-  #hasRoomFor(swarm: string): boolean {
+  #hasCapacity(swarm: string): boolean {
     let all = 0;
     for (const open of this.#open.values()) all += open;
     return all < MOST_STREAMS && (this.#open.get(swarm) ?? 0) < MOST_TO_ONE_SWARM;
@@ -165,15 +171,14 @@ export class StreamCopier {
       try {
         if ((await this.#copy(key, taskId, swarm, stream)) === "refused") return;
       } catch (error) {
-        // The task is gone, or we are closing; anything else is tried again.
-        if (error instanceof RuntimeError && (error.code === "unknown_task" || error.code === "closed"))
-          return;
+        // The task was removed, or the server is closing; other errors are retried.
+        if (hasCode(error, "unknown_task", "closed")) return;
       }
-      // There is nothing to come; if the task goes on there, it is because of something that we send.
+      // No more events will come; only new mail from here can resume the task there.
       if (stream.ended) return;
       stream.failures += 1;
-      if (!stop.aborted)
-        await pauseFor(this.#parts.clock, backoffDelay(RECONNECT, stream.failures, this.#parts.random), stop);
+      const { clock, random } = this.#parts;
+      await sleep(clock, retryDelay(RECONNECT, stream.failures, random), stop).catch(() => {});
     }
   }
 
@@ -229,13 +234,16 @@ export class StreamCopier {
   }
 }
 
-/** Whether the task has ended with these events or goes on; nothing if they do not say. */
+/** Returns whether the task has ended after these events; undefined if they contain no status. */
 function haveEnded(events: readonly RemoteEvent[]): boolean | undefined {
   const status = events.findLast(({ data }) => data.status !== undefined)?.data.status;
   return status === undefined ? undefined : status !== "running" && status !== "paused";
 }
 
-/** Nothing for heartbeats and unfinished text, which have no id, for what has come from here, and for what cannot be kept. */
+/**
+ * Returns undefined for heartbeats and partial text (no id), for events that came from here, and for events that
+ * cannot be stored.
+ */
 function readEvent({ id, event, data }: EventSourceMessage, local: string): RemoteEvent | undefined {
   if (id === undefined || id === "" || event === undefined) return undefined;
   let parsed: unknown;
@@ -244,13 +252,13 @@ function readEvent({ id, event, data }: EventSourceMessage, local: string): Remo
   } catch {
     return undefined;
   }
-  if (!isRecord(parsed) || isDeeperThan(DEEPEST_JSON, parsed)) return undefined;
+  if (!isRecord(parsed) || exceedsDepth(parsed, MAX_JSON_DEPTH)) return undefined;
   const through = swarmsIn(event, parsed);
   if (through.includes(local) || through.length >= DEEPEST) return undefined;
   return { id, event, data: parsed };
 }
 
-/** The swarms that an event was copied from, the outermost first. */
+/** Returns the swarms that an event was copied through, outermost first. */
 function swarmsIn(event: string, data: unknown): string[] {
   const swarms: string[] = [];
   let name: unknown = event;

@@ -1,11 +1,16 @@
 /**
- * A message of ours as it goes to another swarm: valid by the published schemas, and with what other implementations
- * demand beyond them (mail.md 1.8, Appendix A).
+ * Wraps a local message for another swarm: valid by the published schemas, with the additional fields that other
+ * implementations require (REF-11, REF-14).
  */
-import { createAgentAddress, formatAgentAddress, parseAgentAddress } from "../../mail/address.js";
-import type { MAILAddress, MAILInterswarmMessage, MAILMessage } from "../../mail/message.js";
-import { MOST_CONTRIBUTORS } from "../../mail/owner.js";
-import { SYSTEM_SUBJECTS } from "../../mail/subjects.js";
+
+import type { MAILAddress, MAILInterswarmMessage, MAILMessage } from "../../mail/index.js";
+import {
+  createAgentAddress,
+  formatAgentAddress,
+  MOST_CONTRIBUTORS,
+  parseAgentAddress,
+  SYSTEM_SUBJECTS,
+} from "../../mail/index.js";
 
 export interface WrapperParts {
   readonly message: MAILMessage;
@@ -22,7 +27,10 @@ const EVENTS: ReadonlyMap<string, string> = new Map([
   [SYSTEM_SUBJECTS.taskError, "task_error"],
 ]);
 
-/** @throws Error for a completion: that one never leaves as such (mail.md 14 #31). */
+/**
+ *
+ * @throws Error for a completion: it is sent as a response instead (REF-12)
+ */
 export function buildWrapper(parts: WrapperParts): MAILInterswarmMessage {
   const { message, source, target, owner, hops } = parts;
   const { subject } = message.message;
@@ -33,9 +41,9 @@ export function buildWrapper(parts: WrapperParts): MAILInterswarmMessage {
     target_swarm: target,
     timestamp: message.timestamp,
     task_owner: owner,
-    // More are refused, and with them the message.
+    // The peer rejects a message with more.
     task_contributors: [...new Set([owner, ...parts.contributors])].slice(0, MOST_CONTRIBUTORS),
-    // Demanded by the reference; a real token has no business in a body (mail.md 7.10).
+    // The reference requires the field; a real token is never sent in a body (REF-11).
     auth_token: "",
     metadata: { hops, ...(event !== undefined && { mail_event: event }) },
   };
@@ -65,14 +73,14 @@ export function buildWrapper(parts: WrapperParts): MAILInterswarmMessage {
   }
 }
 
-/** Whoever sends, the other side sees an agent of this swarm, as it does with the reference. */
+/** Every sender appears as an agent of this swarm, as in the reference. */
 function exportedSender(sender: MAILAddress, source: string): MAILAddress {
   const name =
     sender.address_type === "agent" ? parseAgentAddress(sender.address).name : exportedName(sender.address);
   return createAgentAddress(formatAgentAddress(name, source));
 }
 
-/** A person's id as the name of an agent: without the characters that part names from swarms and roles. */
+/** Turns a user's id into an agent name, without the characters that separate names, swarms and roles. */
 export function exportedName(id: string): string {
   return id.replaceAll(/[@:\s]/gu, "_");
 }
@@ -81,7 +89,7 @@ function exportedRecipient(recipient: MAILAddress, target: string): MAILAddress 
   return createAgentAddress(formatAgentAddress(parseAgentAddress(recipient.address).name, target));
 }
 
-/** Each swarm gets its own recipients: what else the message was sent to is none of its business. */
+/** A swarm sees only its own recipients. */
 function recipientsIn(recipients: readonly MAILAddress[], target: string): MAILAddress[] {
   return recipients
     .filter(({ address }) => parseAgentAddress(address).swarm === target)

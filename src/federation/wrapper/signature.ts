@@ -1,6 +1,6 @@
 /**
- * The optional signature of a wrapper (decisions E9): Ed25519 over the canonical form of the wrapper without
- * `metadata.signature` and `auth_token`. It travels in `metadata`, where other implementations do not look.
+ * The optional signature of a wrapper (decision E9): Ed25519 over the canonical JSON of the wrapper without
+ * `metadata.signature` and `auth_token`. It is sent in `metadata`, which other implementations ignore.
  */
 import {
   createPrivateKey,
@@ -11,24 +11,24 @@ import {
   verify,
 } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import type { MAILInterswarmMessage } from "../../mail/message.js";
-import { canonicalJson } from "./canonical.js";
+import { canonicalJson, isRecord } from "../../base/index.js";
+import type { MAILInterswarmMessage } from "../../mail/index.js";
 
 const PREFIX = "ed25519:";
-/** What precedes the 32 bytes of an Ed25519 key in its DER form (RFC 8410). */
+/** DER prefix of a 32-byte Ed25519 key (RFC 8410). */
 const SPKI_HEADER = Buffer.from("302a300506032b6570032100", "hex");
 
 export interface SigningKey {
-  /** As `GET /` shows it and peers pin it: `ed25519:` and the raw key in base64. */
+  /** As in `GET /`: `ed25519:` and the raw key in base64. Peers pin it. */
   readonly publicKey: string;
   sign(wrapper: MAILInterswarmMessage): MAILInterswarmMessage;
 }
 
-export type SignatureVerdict =
+export type SignatureCheck =
   | { readonly ok: true; readonly signed: boolean }
   | { readonly ok: false; readonly reason: "missing" | "no_key" | "malformed" | "invalid" };
 
-/** A new private key as PEM text; to be kept in a file of mode 0600 (decisions C7). */
+/** Returns a new private key as PEM; store it in a file with mode 0600 (decision C7). */
 export function generateSigningKey(): string {
   const { privateKey } = generateKeyPairSync("ed25519");
   return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
@@ -48,15 +48,15 @@ export function readSigningKey(pem: string): SigningKey {
 }
 
 /**
- * `pinned` is the key that was seen at registration. A signature that cannot be checked for want of a key counts for
- * nothing; one that is wrong is refused whatever the policy.
+ * `pinned` is the key seen at registration. Without it, a signature counts as absent. An invalid signature is
+ * rejected under every policy.
  */
 export function checkSignature(
-  wrapper: MAILInterswarmMessage,
+  wrapper: SignedWrapper,
   pinned: string | null,
   policy: "optional" | "required",
-): SignatureVerdict {
-  const signature = wrapper.metadata?.signature;
+): SignatureCheck {
+  const { signature } = recordOf(wrapper.metadata);
   if (signature === undefined || signature === null) {
     return policy === "required" ? { ok: false, reason: "missing" } : { ok: true, signed: false };
   }
@@ -73,14 +73,21 @@ export function checkSignature(
     : { ok: false, reason: "invalid" };
 }
 
-/** Whether a text is a key as `GET /` shows it. */
+/** Returns whether the text is a public key in the form of `GET /`. */
 export function isPublicKey(text: string): boolean {
   return readPublicKey(text) !== undefined;
 }
 
-function signedBytes({ auth_token: _, metadata, ...rest }: MAILInterswarmMessage): Buffer {
-  const { signature: __, ...unsigned } = metadata ?? {};
+/** What a signature is about: every field that was sent. */
+export type SignedWrapper = Readonly<Record<string, unknown>>;
+
+function signedBytes({ auth_token: _, metadata, ...rest }: SignedWrapper): Buffer {
+  const { signature: __, ...unsigned } = recordOf(metadata);
   return Buffer.from(canonicalJson({ ...rest, metadata: unsigned }), "utf8");
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
 }
 
 function writePublicKey(key: KeyObject): string {
@@ -88,7 +95,7 @@ function writePublicKey(key: KeyObject): string {
   return `${PREFIX}${der.subarray(SPKI_HEADER.length).toString("base64")}`;
 }
 
-/** Reading a key takes longer than checking a signature with it, and peers keep their keys. */
+/** Parsing a key takes longer than verifying a signature, and peers rarely change keys. */
 const readKeys = new LRUCache<string, KeyObject>({ max: 1_000 });
 
 function readPublicKey(text: string): KeyObject | undefined {

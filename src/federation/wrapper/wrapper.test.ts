@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { canonicalJson } from "../../base/index.js";
 import {
   buildBroadcast,
   buildComplete,
@@ -9,9 +10,8 @@ import {
 } from "../../mail/build.js";
 import type { MAILMessage } from "../../mail/message.js";
 import { parseInterswarmMessage } from "../../mail/validate.js";
-import { judge } from "../inbound/judge.js";
+import { validate } from "../inbound/validate.js";
 import { buildWrapper, exportedName } from "./build.js";
-import { canonicalJson } from "./canonical.js";
 import { checkSignature, generateSigningKey, readSigningKey } from "./signature.js";
 
 const ID = "b0a2d6cf-6f39-4d76-8a30-7d9c0e0ffb44";
@@ -43,35 +43,38 @@ const MESSAGES: readonly [string, MAILMessage][] = [
   ["interrupt", buildInterrupt({ ...COMMON, sender: BOSS, recipients: [to("clerk@beta"), to("ann")] })],
 ];
 
-describe("the wrapper that we send", () => {
-  it.each(MESSAGES)("[MAIL-INTER-02] of a %s is valid and has what the reference demands", (_, message) => {
-    const wrapper = parseInterswarmMessage(JSON.parse(JSON.stringify(wrap(message))));
-    expect(wrapper).toMatchObject({
-      message_id: message.id,
-      source_swarm: "alpha",
-      target_swarm: "beta",
-      task_owner: "user:ann@alpha",
-      task_contributors: ["user:ann@alpha", "swarm:alpha@beta"],
-      // mail.md 1.8: a string and an object must be there; a real token never is.
-      auth_token: "",
-      metadata: { hops: 1 },
-    });
-    expect(wrapper.payload.sender).toEqual({ address_type: "agent", address: "boss@alpha" });
-    expect(JSON.stringify(wrapper)).not.toContain("null");
-    const { payload } = wrapper;
-    const recipients = "recipient" in payload ? [payload.recipient] : payload.recipients;
-    for (const { address } of recipients) expect(address).toMatch(/@beta$/);
-    expect(recipients).toHaveLength(1);
-  });
+describe("building a wrapper", () => {
+  it.each(MESSAGES)(
+    "[MAIL-INTER-02] wraps a %s validly, with the fields that the reference requires",
+    (_, message) => {
+      const wrapper = parseInterswarmMessage(JSON.parse(JSON.stringify(wrap(message))));
+      expect(wrapper).toMatchObject({
+        message_id: message.id,
+        source_swarm: "alpha",
+        target_swarm: "beta",
+        task_owner: "user:ann@alpha",
+        task_contributors: ["user:ann@alpha", "swarm:alpha@beta"],
+        // The reference requires a string and an object; a real token is never sent (REF-11).
+        auth_token: "",
+        metadata: { hops: 1 },
+      });
+      expect(wrapper.payload.sender).toEqual({ address_type: "agent", address: "boss@alpha" });
+      expect(JSON.stringify(wrapper)).not.toContain("null");
+      const { payload } = wrapper;
+      const recipients = "recipient" in payload ? [payload.recipient] : payload.recipients;
+      for (const { address } of recipients) expect(address).toMatch(/@beta$/);
+      expect(recipients).toHaveLength(1);
+    },
+  );
 
-  it("shows people as agents, under a name that can be an agent's", () => {
+  it("turns users into agents with valid names", () => {
     const sender = { address_type: "user", address: "ann@example.com" } as const;
     const { payload } = wrap(buildRequest({ ...COMMON, sender, recipient: to("clerk@beta") }));
     expect(payload.sender).toEqual({ address_type: "agent", address: "ann_example.com@alpha" });
     expect(exportedName("a:b c@d")).toBe("a_b_c_d");
   });
 
-  it("marks the end of a task beside its subject, and never carries a completion as such", () => {
+  it("marks the end of a task in its metadata, and rejects a completion", () => {
     const parts = { ...COMMON, sender: BOSS, recipient: to("all@beta"), requestId: ID };
     const notice = buildResponse({ ...parts, subject: "::task_cancelled::" });
     expect(wrap(notice).metadata).toMatchObject({ mail_event: "task_cancelled" });
@@ -79,35 +82,35 @@ describe("the wrapper that we send", () => {
     expect(() => wrap(completion)).toThrow("never as broadcast_complete");
   });
 
-  it("is what the other side takes it for", () => {
+  it("produces what the receiving side validates", () => {
     for (const [, message] of MESSAGES) {
-      const arrival = judge(wrap(message, 3), { peer: "alpha", local: "beta", maxHops: 8 });
-      expect(arrival.message.message).toMatchObject({
+      const incoming = validate(wrap(message, 3), { peer: "alpha", local: "beta", maxHops: 8 });
+      expect(incoming.message.message).toMatchObject({
         subject: "Rain?",
         body: "Tomorrow.",
         routing_info: { hops: 3 },
       });
-      expect(arrival.message.message.sender.address).toBe("boss@alpha");
-      expect(arrival.names).toEqual([message.msg_type === "broadcast" ? "all" : "clerk"]);
+      expect(incoming.message.message.sender.address).toBe("boss@alpha");
+      expect(incoming.names).toEqual([message.msg_type === "broadcast" ? "all" : "clerk"]);
     }
   });
 });
 
-describe("the signature", () => {
+describe("a wrapper's signature", () => {
   const key = readSigningKey(generateSigningKey());
   const other = readSigningKey(generateSigningKey());
   const [, request] = MESSAGES[0] ?? [];
   if (request === undefined) throw new Error("there is a request");
   const signed = key.sign(wrap(request));
 
-  it("is accepted from the pinned key, whatever the order of the fields and the token in the body", () => {
+  it("is accepted from the pinned key, whatever the order of fields and the token in the body", () => {
     const { metadata, payload, ...rest } = signed;
     const shuffled = JSON.parse(JSON.stringify({ metadata, payload, ...rest, auth_token: "changed" }));
     expect(checkSignature(shuffled, key.publicKey, "required")).toEqual({ ok: true, signed: true });
     expect(parseInterswarmMessage(JSON.parse(JSON.stringify(signed)))).toEqual(signed);
   });
 
-  it("is refused when anything it covers was changed, by another key, or in another form", () => {
+  it("is rejected after a change of a signed field, from another key, and in another form", () => {
     const forged = [
       { ...signed, task_owner: "user:eve@alpha" },
       { ...signed, target_swarm: "gamma" },
@@ -125,7 +128,7 @@ describe("the signature", () => {
     expect(checkSignature(odd, key.publicKey, "optional")).toEqual({ ok: false, reason: "malformed" });
   });
 
-  it("is needed where the policy says so, and counts for nothing without a key to check it by", () => {
+  it("is required by policy, and counts as absent without a pinned key", () => {
     const bare = wrap(request);
     expect(checkSignature(bare, key.publicKey, "optional")).toEqual({ ok: true, signed: false });
     expect(checkSignature(bare, key.publicKey, "required")).toEqual({ ok: false, reason: "missing" });
@@ -133,7 +136,7 @@ describe("the signature", () => {
     expect(checkSignature(signed, null, "required")).toEqual({ ok: false, reason: "no_key" });
   });
 
-  it("is made over one form of a value: canonical text reads back as the same value, in whatever order it came", () => {
+  it("is made over canonical JSON, which does not depend on the order of keys", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = canonicalJson(value);

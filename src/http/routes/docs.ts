@@ -1,47 +1,58 @@
-/** The document about the server, for programs and for people. */
-import { docsPage } from "../docs-page.js";
-import type { Door } from "../door.js";
-import { describeMounts } from "../mounts.js";
-import { openApiDocument } from "../openapi.js";
-import { describeRawRoutes } from "../raw-routes.js";
-import { definePublicRoute, NOTHING, PUBLIC, type Route } from "../route.js";
+/** The OpenAPI document, for programs and as a page. */
 
-export function docsRoutes(door: Door, others: readonly Route[]): Route[] {
+import type { ServerFacts } from "../../extension/index.js";
+import {
+  type DescribedRoute,
+  definePublicRoute,
+  NO_INPUT,
+  PUBLIC,
+  type Route,
+} from "../../extension/index.js";
+import { type DocsPage, docsPage } from "../docs-page.js";
+import { type OpenApiDocument, openApiDocument } from "../openapi.js";
+
+export function docsRoutes({ version, publicUrl }: ServerFacts, others: readonly DescribedRoute[]): Route[] {
   const json = definePublicRoute({
-    ...NOTHING,
+    ...NO_INPUT,
     id: "getOpenApi",
     method: "GET",
     path: "/openapi.json",
     tag: "server",
-    summary: "This document",
+    summary: "The OpenAPI document",
     access: PUBLIC,
     answers: { 200: { description: "OpenAPI 3.1.", contentType: "application/json" } },
-    handle: async () => ({ status: 200, body: document }),
+    handle: async () => ({ status: 200, body: document() }),
   });
   const html = definePublicRoute({
-    ...NOTHING,
+    ...NO_INPUT,
     id: "getDocs",
     method: "GET",
     path: "/docs",
     tag: "server",
-    summary: "This document, to be read by people",
+    summary: "The OpenAPI document as a page",
     access: PUBLIC,
     answers: { 200: { description: "A page.", contentType: "text/html" } },
-    handle: async () => ({
-      status: 200,
-      body: page.html,
-      headers: {
-        "content-type": "text/html; charset=utf-8",
-        "content-security-policy": `default-src 'none'; style-src '${page.styleHash}'; frame-ancestors 'none'`,
-      },
-    }),
+    handle: async () => {
+      page ??= docsPage(document());
+      return {
+        status: 200,
+        body: page.html,
+        headers: {
+          "content-type": "text/html; charset=utf-8",
+          "content-security-policy": `default-src 'none'; style-src '${page.styleHash}'; frame-ancestors 'none'`,
+        },
+      };
+    },
   });
-  const { rawRoutes = [], mounts = [] } = door.options;
-  const described = [...others, json, html, ...describeMounts(mounts), ...describeRawRoutes(rawRoutes)];
-  const document = openApiDocument(described, {
-    version: door.options.version,
-    ...(door.options.publicUrl !== undefined && { url: door.options.publicUrl }),
-  });
-  const page = docsPage(document);
+  // Built on the first request, so that startup stays fast.
+  let built: OpenApiDocument | undefined;
+  const document = (): OpenApiDocument => {
+    built ??= openApiDocument([...others, json, html], {
+      version,
+      ...(publicUrl !== undefined && { url: publicUrl }),
+    });
+    return built;
+  };
+  let page: DocsPage | undefined;
   return [json, html];
 }

@@ -1,25 +1,22 @@
-import type { Door } from "../door.js";
-import { definePublicRoute, NOTHING, OUR_ADMINS, PUBLIC, type Route } from "../route.js";
+import { ADMINS, definePublicRoute, NO_INPUT, PUBLIC, type Route } from "../../extension/index.js";
+import type { HttpContext } from "../context.js";
 
-export function metricsRoutes(door: Door): Route[] {
-  const { metrics = door.options.dev === true ? "public" : "admin" } = door.options;
+export function metricsRoutes(context: HttpContext): Route[] {
+  const { server, metrics = server.dev ? "public" : "admin" } = context.options;
   if (metrics === false) return [];
   return [
     definePublicRoute({
-      ...NOTHING,
+      ...NO_INPUT,
       id: "getMetrics",
       method: "GET",
       path: "/metrics",
       tag: "administration",
-      summary: "Figures for Prometheus",
-      access: metrics === "public" ? PUBLIC : OUR_ADMINS,
-      answers: { 200: { description: "Prometheus' text format.", contentType: "text/plain" } },
+      summary: "Metrics for Prometheus",
+      access: metrics === "public" ? PUBLIC : ADMINS,
+      answers: { 200: { description: "Metrics in Prometheus' text format.", contentType: "text/plain" } },
       async handle() {
-        return {
-          status: 200,
-          body: await door.metrics.text(),
-          headers: { "content-type": door.metrics.contentType },
-        };
+        const { text, contentType } = await context.metrics.text();
+        return { status: 200, body: text, headers: { "content-type": contentType } };
       },
     }),
   ];

@@ -1,12 +1,13 @@
 /**
- * What must hold in a swarm beyond the shapes of its parts. One implementation for swarm files and for swarms
- * defined in code: both are brought to the form that is checked here.
+ * Checks a swarm as a whole. One implementation for swarm files and for swarms defined in code, which are both
+ * converted to this form.
  */
+
+import { didYouMean } from "../../base/index.js";
 import { checkAgentName, checkSwarmName, isInterswarmAddress, parseAgentAddress } from "../address.js";
-import { MAIL_ALL_LOCAL_AGENTS } from "../message.js";
+import { MAIL_ALL_LOCAL_AGENTS } from "../names.js";
 import { isMailToolName, MAIL_TOOL_NAMES } from "../tool-table.js";
-import type { Finding, Findings, PathSegment } from "./problems.js";
-import { didYouMean } from "./suggest.js";
+import type { Findings, PathSegment, UnplacedProblem } from "./problems.js";
 
 export interface AgentOutline {
   readonly name: string;
@@ -20,11 +21,11 @@ export interface AgentOutline {
 
 interface ActionOutline {
   readonly name: string;
-  /** Where it is defined or imported. */
+  /** Position of its definition or import. */
   readonly at: readonly PathSegment[];
 }
 
-/** A swarm without what only computes. */
+/** A swarm without its functions. */
 export interface SwarmOutline {
   readonly name: string;
   readonly entrypoint: string;
@@ -33,14 +34,14 @@ export interface SwarmOutline {
   readonly breakpoint_tools: readonly string[];
   readonly exclude_tools: readonly string[];
   readonly actions: readonly ActionOutline[];
-  /** False while imports are unresolved: then an unknown action may still turn up. */
+  /** False while imports are unresolved: an unknown action may still be imported. */
   readonly allActionsKnown: boolean;
 }
 
-/** Places in the findings are relative to the swarm. */
+/** Paths in the findings are relative to the swarm. */
 export function checkSwarm(swarm: SwarmOutline): Findings {
-  const errors: Finding[] = [];
-  const warnings: Finding[] = [];
+  const errors: UnplacedProblem[] = [];
+  const warnings: UnplacedProblem[] = [];
   checkNames(swarm, errors);
   checkEntrypoint(swarm, errors);
   checkSupervisors(swarm, errors, warnings);
@@ -50,11 +51,11 @@ export function checkSwarm(swarm: SwarmOutline): Findings {
   return { errors, warnings };
 }
 
-function checkNames(swarm: SwarmOutline, errors: Finding[]): void {
+function checkNames(swarm: SwarmOutline, errors: UnplacedProblem[]): void {
   const wrongName = checkSwarmName(swarm.name);
   if (wrongName !== undefined) errors.push({ at: ["name"], message: wrongName });
   if (swarm.agents.length === 0) {
-    errors.push({ at: ["agents"], message: "a swarm has at least one agent", hint: "define an agent" });
+    errors.push({ at: ["agents"], message: "a swarm requires at least one agent", hint: "define an agent" });
   }
   const seen = new Map<string, number>();
   for (const [index, { name }] of swarm.agents.entries()) {
@@ -67,13 +68,13 @@ function checkNames(swarm: SwarmOutline, errors: Finding[]): void {
       errors.push({
         at,
         message: `agent '${name}' is defined twice (first as agents[${first}])`,
-        hint: "give one of them another name",
+        hint: "rename one of them",
       });
     }
   }
 }
 
-function checkEntrypoint(swarm: SwarmOutline, errors: Finding[]): void {
+function checkEntrypoint(swarm: SwarmOutline, errors: UnplacedProblem[]): void {
   const open = swarm.agents.filter((agent) => agent.enable_entrypoint);
   const index = swarm.agents.findIndex(({ name }) => name === swarm.entrypoint);
   const agent = swarm.agents[index];
@@ -93,14 +94,14 @@ function checkEntrypoint(swarm: SwarmOutline, errors: Finding[]): void {
   }
 }
 
-/** MAIL: Agents. A swarm needs somebody who can complete its tasks. */
-function checkSupervisors(swarm: SwarmOutline, errors: Finding[], warnings: Finding[]): void {
+/** MAIL: Agents. A swarm needs an agent that can complete its tasks. */
+function checkSupervisors(swarm: SwarmOutline, errors: UnplacedProblem[], warnings: UnplacedProblem[]): void {
   if (swarm.agents.length === 0) return;
   const supervisors = swarm.agents.filter((agent) => agent.can_complete_tasks);
   if (supervisors.length === 0) {
     errors.push({
       at: ["agents"],
-      message: "no agent can complete tasks, so no task could ever end",
+      message: "no agent can complete tasks, so no task can end",
       hint: "set can_complete_tasks to true on at least one agent",
     });
     return;
@@ -111,20 +112,20 @@ function checkSupervisors(swarm: SwarmOutline, errors: Finding[], warnings: Find
     warnings.push({
       at: ["agents"],
       message: "'task_complete' is excluded for every agent that could complete tasks",
-      hint: "take it out of exclude_tools",
+      hint: "remove it from exclude_tools",
     });
   }
 }
 
-function checkTargets(swarm: SwarmOutline, errors: Finding[], warnings: Finding[]): void {
+function checkTargets(swarm: SwarmOutline, errors: UnplacedProblem[], warnings: UnplacedProblem[]): void {
   for (const [index, agent] of swarm.agents.entries()) {
     const at = ["agents", index, "comm_targets"];
     if (agent.comm_targets.length === 0 && !(agent.can_complete_tasks && agent.enable_entrypoint)) {
       errors.push({
         at,
-        message: `agent '${agent.name}' has nobody to write to`,
+        message: `agent '${agent.name}' has no comm_targets`,
         hint:
-          "name at least one agent; only an agent that is an entrypoint (enable_entrypoint) and completes tasks " +
+          "add at least one agent; only an agent that is an entrypoint (enable_entrypoint) and completes tasks " +
           "(can_complete_tasks) may work alone",
       });
     }
@@ -139,15 +140,15 @@ function checkTarget(
   agent: AgentOutline,
   target: string,
   at: readonly PathSegment[],
-  errors: Finding[],
-  warnings: Finding[],
+  errors: UnplacedProblem[],
+  warnings: UnplacedProblem[],
 ): void {
   const address = parseAgentAddress(target);
   if (target === MAIL_ALL_LOCAL_AGENTS) {
     errors.push({
       at,
       message: "'all' is not an agent: it stands for every agent of the swarm",
-      hint: "name the agents one by one; send_broadcast reaches everybody without being listed",
+      hint: "list the agents by name; send_broadcast reaches all agents without being listed",
     });
     return;
   }
@@ -158,7 +159,7 @@ function checkTarget(
     } else if (!swarm.enable_interswarm) {
       errors.push({
         at,
-        message: `'${target}' is an agent of another swarm, but this swarm keeps to itself`,
+        message: `'${target}' is an agent of another swarm, but this swarm does not have enable_interswarm`,
         hint: `set enable_interswarm to true on swarm '${swarm.name}' (and on agent '${agent.name}')`,
       });
     } else if (!agent.enable_interswarm) {
@@ -174,7 +175,7 @@ function checkTarget(
     errors.push({
       at,
       message: `agent '${agent.name}' lists itself`,
-      hint: "take it out of its comm_targets",
+      hint: "remove it from its comm_targets",
     });
     return;
   }
@@ -193,7 +194,7 @@ function checkTarget(
   }
 }
 
-function checkActions(swarm: SwarmOutline, errors: Finding[]): void {
+function checkActions(swarm: SwarmOutline, errors: UnplacedProblem[]): void {
   const seen = new Map<string, ActionOutline>();
   for (const action of swarm.actions) {
     if (isMailToolName(action.name)) {
@@ -220,7 +221,7 @@ function checkActions(swarm: SwarmOutline, errors: Finding[]): void {
         errors.push({
           at,
           message: `'${name}' is a MAIL tool, not an action`,
-          hint: "leave it out: agents get MAIL tools by their rights",
+          hint: "remove it: agents get MAIL tools by their permissions",
         });
       } else {
         errors.push({
@@ -233,7 +234,7 @@ function checkActions(swarm: SwarmOutline, errors: Finding[]): void {
   }
 }
 
-function checkTools(swarm: SwarmOutline, errors: Finding[]): void {
+function checkTools(swarm: SwarmOutline, errors: UnplacedProblem[]): void {
   const actions = swarm.actions.map(({ name }) => name);
   for (const [position, name] of swarm.breakpoint_tools.entries()) {
     if (isMailToolName(name) || actions.includes(name) || !swarm.allActionsKnown) continue;
@@ -260,7 +261,7 @@ function checkTools(swarm: SwarmOutline, errors: Finding[]): void {
           : `unknown MAIL tool '${name}'`,
         ...hint(
           actions.includes(name)
-            ? "take it out of the actions of the agents that are not to have it"
+            ? "remove it from the actions of the agents instead"
             : didYouMean(name, MAIL_TOOL_NAMES),
         ),
       });

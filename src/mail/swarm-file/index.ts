@@ -1,5 +1,10 @@
-/** The form of `swarms.json`: reading it, checking it, describing it. Pure: texts in, data and problems out. */
-export { type Finding, formatProblem, type PathSegment, type Problem, SwarmFileError } from "./problems.js";
+/** Parses, checks and describes `swarms.json`. Pure: text in, data and problems out. */
+export {
+  formatProblem,
+  type PathSegment,
+  type SwarmFileProblem,
+  type UnplacedProblem,
+} from "./problems.js";
 export { readSwarmFile, type SwarmFileContents } from "./read.js";
 export {
   type ActionEntry,

@@ -1,7 +1,8 @@
 /**
- * JSON with places: the value of a text, and where in it each part stands. Strict JSON (RFC 8259) and, beyond what
- * `JSON.parse` notices, keys that are given twice.
+ * Parses JSON with positions: the value of a text, and the position of each part. Strict JSON (RFC 8259). Unlike
+ * `JSON.parse` it reports duplicate keys.
  */
+import { hasCode, MailroomError } from "../../base/index.js";
 import { formatPath, type PathSegment } from "./problems.js";
 
 export interface Place {
@@ -13,23 +14,20 @@ export interface Place {
 export interface LocatedJson {
   readonly value: unknown;
   readonly duplicateKeys: readonly (readonly PathSegment[])[];
-  /** Where the part at a path stands (its key, in an object), or the nearest part around it. */
+  /** Returns the position of the part at a path (of its key, in an object), or of the nearest enclosing part. */
   placeOf(path: readonly PathSegment[]): Place;
 }
 
-export class JsonTextError extends Error {
-  override readonly name = "JsonTextError";
-  readonly code = "bad_json";
-  readonly place: Place;
-  constructor(message: string, place: Place) {
-    super(message);
-    this.place = place;
-  }
+/** Returns the position of the first mistake in a text that `parseJsonText` rejected. */
+export function mistakeIn(error: unknown): Place | undefined {
+  if (!hasCode(error, "bad_json")) return undefined;
+  const { line, column } = error.details;
+  return { line: Number(line), column: Number(column) };
 }
 
 const MAX_DEPTH = 200;
 
-/** @throws JsonTextError with the place of the first mistake. */
+/** @throws MailroomError `bad_json`, with the position of the first mistake. */
 export function parseJsonText(text: string): LocatedJson {
   const reader = new JsonReader(text);
   const value = reader.document();
@@ -60,7 +58,7 @@ class JsonReader {
 
   constructor(text: string) {
     this.#text = text;
-    // Editors on some systems begin a file with a byte order mark.
+    // Some editors begin a file with a byte order mark.
     this.#at = text.startsWith("\uFEFF") ? 1 : 0;
   }
 
@@ -69,7 +67,7 @@ class JsonReader {
     this.offsets.set("", this.#at);
     const value = this.#value([]);
     this.#space();
-    if (this.#at < this.#text.length) this.#fail("there is more text after the end of the value");
+    if (this.#at < this.#text.length) this.#fail("unexpected text after the end of the value");
     return value;
   }
 
@@ -79,7 +77,7 @@ class JsonReader {
     if (first === "{") return this.#object(path);
     if (first === "[") return this.#array(path);
     if (first === '"') return this.#string();
-    if (first === undefined) this.#fail("the text ends where a value should be");
+    if (first === undefined) this.#fail("unexpected end of the text, expected a value");
     return this.#word();
   }
 
@@ -91,7 +89,7 @@ class JsonReader {
     for (;;) {
       this.#space();
       const start = this.#at;
-      if (this.#text[start] === "}") this.#fail("a comma must not stand before the closing brace");
+      if (this.#text[start] === "}") this.#fail("unexpected comma before the closing brace");
       if (this.#text[start] !== '"') this.#fail("expected a key in double quotes");
       const key = this.#string();
       const inner = [...path, key];
@@ -101,7 +99,7 @@ class JsonReader {
       if (!this.#take(":")) this.#fail(`expected ':' after the key "${key}"`);
       this.#space();
       const value = this.#value(inner);
-      // Not by assignment: a key called __proto__ is a key like any other.
+      // Not by assignment, which would treat the key __proto__ differently.
       Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
       this.#space();
       if (this.#take("}")) return object;
@@ -116,7 +114,7 @@ class JsonReader {
     if (this.#take("]")) return array;
     for (;;) {
       this.#space();
-      if (this.#text[this.#at] === "]") this.#fail("a comma must not stand before the closing bracket");
+      if (this.#text[this.#at] === "]") this.#fail("unexpected comma before the closing bracket");
       const inner = [...path, array.length];
       this.offsets.set(formatPath(inner), this.#at);
       array.push(this.#value(inner));
@@ -136,7 +134,7 @@ class JsonReader {
         return String(this.#native(start));
       } else if (character === "\n") break;
     }
-    return this.#fail("this text has no closing quote on its line");
+    return this.#fail("missing closing quote in this line");
   }
 
   /** Numbers, `true`, `false` and `null`. */
@@ -149,7 +147,7 @@ class JsonReader {
     return this.#native(start);
   }
 
-  /** Leaves the details of escapes and numbers to the parser that everybody uses. */
+  /** `JSON.parse` handles escapes and numbers. */
   #native(start: number): unknown {
     const source = this.#text.slice(start, this.#at);
     try {
@@ -157,7 +155,7 @@ class JsonReader {
     } catch {
       this.#at = start;
       return this.#fail(
-        `${source.startsWith('"') ? "this text has a character that must be escaped" : `'${source}' is not a JSON value`}`,
+        `${source.startsWith('"') ? "this string has a character that must be escaped" : `'${source}' is not a JSON value`}`,
       );
     }
   }
@@ -173,6 +171,6 @@ class JsonReader {
   }
 
   #fail(message: string): never {
-    throw new JsonTextError(message, placeAt(this.#text, this.#at));
+    throw new MailroomError("bad_json", message, { details: { ...placeAt(this.#text, this.#at) } });
   }
 }

@@ -1,20 +1,21 @@
-/** What is wrong with a definition of a swarm, and where. */
+/** Problems of a swarm's definition, with their positions. */
+import { hasCode, MailroomError } from "../../base/index.js";
 
 export type PathSegment = string | number;
 
-/** A finding before it is given a place in a text. */
-export interface Finding {
+/** A problem without its position in the text. */
+export interface UnplacedProblem {
   readonly at: readonly PathSegment[];
   readonly message: string;
-  /** What to do about it. */
+  /** How to correct it. */
   readonly hint?: string;
 }
 
-/** A finding as people see it. */
-export interface Problem {
-  /** `swarms[0].agents[1].comm_targets[0]`; the empty string is the whole. */
+/** A problem with its position. */
+export interface SwarmFileProblem {
+  /** `swarms[0].agents[1].comm_targets[0]`; the empty string is the whole file. */
   readonly path: string;
-  /** Place in the file, counted from 1, where there is a file. */
+  /** Position in the file, counted from 1, if there is a file. */
   readonly line?: number;
   readonly column?: number;
   readonly message: string;
@@ -22,8 +23,8 @@ export interface Problem {
 }
 
 export interface Findings {
-  readonly errors: readonly Finding[];
-  readonly warnings: readonly Finding[];
+  readonly errors: readonly UnplacedProblem[];
+  readonly warnings: readonly UnplacedProblem[];
 }
 
 export function formatPath(path: readonly PathSegment[]): string {
@@ -36,28 +37,32 @@ export function formatPath(path: readonly PathSegment[]): string {
   return text;
 }
 
-/** One problem in one or two lines. */
-export function formatProblem(problem: Problem): string {
+/** Formats a problem in one or two lines. */
+export function formatProblem(problem: SwarmFileProblem): string {
   const place = problem.line === undefined ? "" : `${problem.line}:${problem.column ?? 1} `;
   const path = problem.path === "" ? "" : `${problem.path}: `;
   const hint = problem.hint === undefined ? "" : `\n    ${problem.hint}`;
   return `${place}${path}${problem.message}${hint}`;
 }
 
-export function formatProblems(headline: string, problems: readonly Problem[]): string {
+export function formatProblems(headline: string, problems: readonly SwarmFileProblem[]): string {
   return [headline, ...problems.map((problem) => `  ${formatProblem(problem)}`)].join("\n");
 }
 
-/** A swarm file that cannot be used. All its problems are listed, not only the first. */
-export class SwarmFileError extends Error {
-  override readonly name = "SwarmFileError";
-  readonly code = "bad_swarm_file";
-  readonly source: string;
-  readonly problems: readonly Problem[];
-  constructor(source: string, problems: readonly Problem[], options?: ErrorOptions) {
-    const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
-    super(formatProblems(`${source} is not a valid swarm file (${count}):`, problems), options);
-    this.source = source;
-    this.problems = problems;
-  }
+/** Creates the error of an invalid swarm file, with all its problems. */
+export function badSwarmFile(
+  source: string,
+  problems: readonly SwarmFileProblem[],
+  options: { readonly cause?: unknown } = {},
+): MailroomError {
+  const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
+  const message = formatProblems(`${source} is not a valid swarm file (${count}):`, problems);
+  return new MailroomError("bad_swarm_file", message, { ...options, details: { problems } });
+}
+
+/** Returns the problems of an invalid swarm file or definition. */
+export function swarmProblemsOf(error: unknown): readonly SwarmFileProblem[] | undefined {
+  if (!hasCode(error, "bad_swarm_file", "bad_swarm")) return undefined;
+  const { problems } = error.details;
+  return Array.isArray(problems) ? problems : [];
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatProblem, type Problem, SwarmFileError } from "./problems.js";
+import { formatProblem, type SwarmFileProblem, swarmProblemsOf } from "./problems.js";
 import { readSwarmFile } from "./read.js";
 
 type Json = Record<string, unknown>;
@@ -34,18 +34,19 @@ function read(...swarms: readonly unknown[]) {
   return readSwarmFile(JSON.stringify(swarms));
 }
 
-function problemsOf(text: string): readonly Problem[] {
+function problemsOf(text: string): readonly SwarmFileProblem[] {
   try {
     readSwarmFile(text);
   } catch (error) {
-    if (error instanceof SwarmFileError) return error.problems;
+    const problems = swarmProblemsOf(error);
+    if (problems !== undefined) return problems;
     throw error;
   }
   return [];
 }
 
 describe("a swarm file", () => {
-  it("is read with its defaults filled in", () => {
+  it("gets its defaults", () => {
     const { swarms, warnings } = read(swarm());
     expect(warnings).toEqual([]);
     expect(swarms[0]).toMatchObject({
@@ -55,26 +56,32 @@ describe("a swarm file", () => {
     });
   });
 
-  it("may be an object with room for $schema", () => {
+  it("may be an object with $schema", () => {
     const text = JSON.stringify({ $schema: "./swarms.schema.json", swarms: [swarm()] });
     expect(readSwarmFile(text).swarms).toHaveLength(1);
     const wrong = JSON.stringify({ schema: "x", swarms: [swarm({ verzion: 1 })] });
     expect(problemsOf(wrong).map(({ path }) => path)).toEqual(["schema", "swarms[0].verzion"]);
   });
 
-  it("may hold agents that are served from outside", () => {
+  it("[MAIL-G-18] may be one swarm by itself", () => {
+    expect(readSwarmFile(JSON.stringify(swarm())).swarms).toHaveLength(1);
+    const [problem] = problemsOf(JSON.stringify(swarm({ verzion: 1 }), undefined, 2));
+    expect(problem).toMatchObject({ path: "swarms[0].verzion", line: expect.any(Number) });
+  });
+
+  it("may contain remote agents", () => {
     const { factory: _, ...rest } = weather;
     const { swarms } = read(swarm({ agents: [boss, { ...rest, remote: true }] }));
     expect(swarms[0]?.agents).toMatchObject([{ remote: false }, { name: "weather", remote: true }]);
   });
 
-  it("may leave out the function of a breakpoint tool", () => {
+  it("may omit the function of a breakpoint tool", () => {
     const { function: _, ...rest } = look;
     const { swarms } = read(swarm({ actions: [rest], breakpoint_tools: ["look"] }));
     expect(swarms[0]).toMatchObject({ actions: [rest], breakpoint_tools: ["look"] });
   });
 
-  it("warns of keys that mean nothing here", () => {
+  it("warns of keys without effect", () => {
     const agent = { ...boss, agent_params: { llm: "x", memory: true, tool_format: "responses" } };
     const own = { ...weather, factory: "module:./own.js", agent_params: { memory: 5 } };
     const { warnings } = read(swarm({ agents: [agent, own], enable_db_agent_histories: true }));
@@ -85,13 +92,13 @@ describe("a swarm file", () => {
     ]);
   });
 
-  it("warns of an agent that lists other swarms without the right to reach them", () => {
+  it("warns of an agent that lists other swarms without enable_interswarm", () => {
     const agents = [{ ...boss, comm_targets: ["weather", "x@lab"] }, weather];
     const { warnings } = read(swarm({ agents, enable_interswarm: true }));
     expect(warnings.map(({ path }) => path)).toEqual(["swarms[0].agents[0].comm_targets[1]"]);
   });
 
-  it("is not searched for unknown actions while imports are unresolved", () => {
+  it("is not checked for unknown actions while imports are unresolved", () => {
     const { swarms, warnings } = read(swarm({ actions: [], action_imports: ["module:./a.js#look"] }));
     expect(warnings).toEqual([]);
     expect(swarms[0]?.agents[1]).toMatchObject({ actions: ["look"] });
@@ -100,7 +107,7 @@ describe("a swarm file", () => {
 
 const agentsWith = (changes: Json): Json => swarm({ agents: [boss, { ...weather, ...changes }] });
 
-describe("a swarm file is refused for", () => {
+describe("a swarm file is rejected for", () => {
   it.each<[string, Json, RegExp]>([
     [
       "an unknown key of a swarm",
@@ -112,11 +119,11 @@ describe("a swarm file is refused for", () => {
       agentsWith({ comm_target: [] }),
       /agents\[1\]\.comm_target: .*did you mean 'comm_targets'/,
     ],
-    ["a key in the wrong place", agentsWith({ llm: "x" }), /agents\[1\]\.llm: .*belong into agent_params/],
+    ["a misplaced key", agentsWith({ llm: "x" }), /agents\[1\]\.llm: .*into agent_params/],
     ["a missing key", swarm({ version: undefined }), /^swarms\[0\]\.version: is required/],
     ["a wrong type", swarm({ public: "yes" }), /^swarms\[0\]\.public: expected boolean, received string/],
     [
-      "a wrong word",
+      "a wrong value",
       agentsWith({ tool_format: "chat" }),
       /tool_format: expected one of "completions", "responses"/,
     ],
@@ -137,12 +144,12 @@ describe("a swarm file is refused for", () => {
     ],
     ["a swarm's name with a colon", swarm({ name: "a:b" }), /^swarms\[0\]\.name: .*:/],
     [
-      "a name given twice [MAIL-ADDR-02]",
+      "a duplicate name [MAIL-ADDR-02]",
       swarm({ agents: [boss, weather, weather] }),
       /agents\[2\]\.name: .*defined twice.*agents\[1\]/,
     ],
     [
-      "an entrypoint that is nobody",
+      "an unknown entrypoint",
       swarm({ entrypoint: "bos" }),
       /^swarms\[0\]\.entrypoint: .*did you mean 'boss'/,
     ],
@@ -152,7 +159,7 @@ describe("a swarm file is refused for", () => {
       /agents\[1\]: .*does not have enable_entrypoint/,
     ],
     [
-      "nobody who completes tasks",
+      "no agent that completes tasks",
       swarm({ agents: [{ ...boss, can_complete_tasks: false }, weather] }),
       /^swarms\[0\]\.agents: no agent can complete tasks/,
     ],
@@ -162,24 +169,20 @@ describe("a swarm file is refused for", () => {
       /agents\[1\]\.comm_targets\[0\]: .*did you mean 'boss'/,
     ],
     [
-      "a target in a swarm out of reach",
+      "a target in another swarm without enable_interswarm",
       agentsWith({ comm_targets: ["x@lab"] }),
       /comm_targets\[0\]: .*enable_interswarm/,
     ],
+    ["all as a target", agentsWith({ comm_targets: ["all"] }), /comm_targets\[0\]: 'all' is not an agent/],
     [
-      "a target that is everybody",
-      agentsWith({ comm_targets: ["all"] }),
-      /comm_targets\[0\]: 'all' is not an agent/,
-    ],
-    [
-      "a target that is itself",
+      "the agent itself as a target",
       agentsWith({ comm_targets: ["weather"] }),
       /comm_targets\[0\]: .*lists itself/,
     ],
     [
-      "nobody to write to",
+      "no comm targets",
       agentsWith({ comm_targets: [] }),
-      /agents\[1\]\.comm_targets: .*nobody to write to.*may work alone/,
+      /agents\[1\]\.comm_targets: .*no comm_targets.*may work alone/,
     ],
     [
       "an unknown action",
@@ -188,11 +191,11 @@ describe("a swarm file is refused for", () => {
     ],
     ["a MAIL tool among the actions", agentsWith({ actions: ["help"] }), /actions\[0\]: .*MAIL tool/],
     [
-      "an action like a MAIL tool",
+      "an action with the name of a MAIL tool",
       swarm({ actions: [look, { ...look, name: "help" }] }),
       /actions\[1\]\.name: .*MAIL tool/,
     ],
-    ["an action given twice", swarm({ actions: [look, look] }), /actions\[1\]\.name: .*defined twice/],
+    ["a duplicate action", swarm({ actions: [look, look] }), /actions\[1\]\.name: .*defined twice/],
     [
       "an unknown breakpoint tool",
       swarm({ breakpoint_tools: ["loook"] }),
@@ -222,19 +225,19 @@ describe("a swarm file is refused for", () => {
     ]);
   });
 
-  it("two swarms of one name", () => {
+  it("two swarms with the same name", () => {
     expect(problemsOf(JSON.stringify([swarm(), swarm()]))).toMatchObject([{ path: "swarms[1].name" }]);
   });
 
-  it("not being a list", () => {
-    expect(problemsOf(JSON.stringify(swarm()))).toMatchObject([
+  it("a value that is not a list", () => {
+    expect(problemsOf(JSON.stringify({ name: "desk" }))).toMatchObject([
       { path: "swarms", hint: expect.stringContaining("list") },
     ]);
   });
 });
 
 describe("problems", () => {
-  it("all come at once, each with its place in the file", () => {
+  it("are reported together, each with its position in the file", () => {
     const text = JSON.stringify(
       [swarm({ entrypoint: "bos", agents: [boss, { ...weather, comm_targets: ["bss"] }] })],
       null,
@@ -255,17 +258,17 @@ describe("problems", () => {
   it("read well", () => {
     const [problem] = problemsOf('[\n {"name": "x", }]');
     expect(problem && formatProblem(problem)).toBe(
-      "2:16 not valid JSON: a comma must not stand before the closing brace",
+      "2:16 not valid JSON: unexpected comma before the closing brace",
     );
     expect(() => readSwarmFile("[]", "my.json")).toThrow(
       /^my\.json is not a valid swarm file \(1 problem\):\n {2}1:1 swarms: /,
     );
   });
 
-  it("include keys that are given twice", () => {
+  it("include duplicate keys", () => {
     const text = JSON.stringify([swarm()]).replace('"version"', '"name":"x","version"');
     expect(problemsOf(text)).toMatchObject([
-      { path: "swarms[0].name", message: expect.stringContaining("twice") },
+      { path: "swarms[0].name", message: expect.stringContaining("duplicate") },
     ]);
   });
 });

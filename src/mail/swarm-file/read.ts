@@ -1,74 +1,81 @@
-/** Reads a swarm file: text in, swarms and warnings out, or every problem with its place. */
+/** Parses a swarm file: returns swarms and warnings, or every problem with its position. */
+import { messageOf } from "../../base/index.js";
 import { type AgentOutline, checkSwarm, type SwarmOutline } from "./check.js";
-import { JsonTextError, type LocatedJson, parseJsonText } from "./json-text.js";
-import { type Finding, formatPath, type PathSegment, type Problem, SwarmFileError } from "./problems.js";
+import { type LocatedJson, mistakeIn, parseJsonText } from "./json-text.js";
+import {
+  badSwarmFile,
+  formatPath,
+  type PathSegment,
+  type SwarmFileProblem,
+  type UnplacedProblem,
+} from "./problems.js";
 import { type AgentEntry, type SwarmEntry, SwarmList } from "./schema.js";
 import { zodFindings } from "./zod-findings.js";
 
-/** A file whose parts have the right form; whether they fit together is not checked yet. */
+/** A file with valid parts. The swarm as a whole is not checked yet. */
 export interface ParsedSwarmFile {
   readonly source: string;
   readonly swarms: readonly SwarmEntry[];
-  /** Places in the findings begin with the index of the swarm. */
-  readonly warnings: readonly Finding[];
-  /** Gives a finding its path and its place in the text. */
-  locate(finding: Finding): Problem;
+  /** Paths in the findings begin with the index of the swarm. */
+  readonly warnings: readonly UnplacedProblem[];
+  /** Adds the path and the position in the text to a finding. */
+  locate(finding: UnplacedProblem): SwarmFileProblem;
 }
 
 export interface SwarmFileContents {
   readonly swarms: readonly SwarmEntry[];
-  readonly warnings: readonly Problem[];
+  readonly warnings: readonly SwarmFileProblem[];
 }
 
 /**
- * @param source what the file is called in messages.
- * @throws SwarmFileError with everything that is wrong with the form.
+ * @param source the file name in messages.
+ * @throws MailroomError `bad_swarm_file` with all problems of the form.
  */
 export function parseSwarmFile(text: string, source = "swarms.json"): ParsedSwarmFile {
   const json = readJson(text, source);
-  const { list, root, strays } = listIn(json.value);
-  const locate = (finding: Finding): Problem => locateIn(json, root, finding);
+  const { list, root, strays, single = false } = listIn(json.value);
+  const locate = (finding: UnplacedProblem): SwarmFileProblem => locateIn(json, root, finding, single);
   const parsed = SwarmList.safeParse(list);
   const unknown = strays.map(
-    (key): Problem => ({
+    (key): SwarmFileProblem => ({
       path: key,
       ...json.placeOf([key]),
       message: `unknown key '${key}'`,
-      hint: "beside 'swarms' there can only be '$schema'",
+      hint: "only '$schema' is allowed beside 'swarms'",
     }),
   );
   const twice = json.duplicateKeys.map((path) => ({
-    at: path.slice(root.length),
-    message: `the key '${String(path.at(-1))}' is given twice`,
-    hint: "only the last one would count: take one of them out",
+    at: single ? [0, ...path] : path.slice(root.length),
+    message: `duplicate key '${String(path.at(-1))}'`,
+    hint: "only the last one counts; remove one of them",
   }));
   if (!parsed.success || twice.length > 0 || unknown.length > 0) {
     const issues = parsed.success ? [] : zodFindings(SwarmList, parsed.error.issues).map(withAdvice);
-    throw new SwarmFileError(source, [...unknown, ...[...twice, ...issues].map(locate)]);
+    throw badSwarmFile(source, [...unknown, ...[...twice, ...issues].map(locate)]);
   }
   return { source, swarms: parsed.data, warnings: parsed.data.flatMap(idleKeys), locate };
 }
 
 /**
- * Everything about a file that can be known without loading what it refers to. Names of imported actions are not
- * known here, so a swarm with `action_imports` is not searched for unknown actions.
- * @throws SwarmFileError with everything that is wrong.
+ * Checks a file without loading its references. Names of imported actions are unknown here, so a swarm with
+ * `action_imports` is not checked for unknown actions.
+ * @throws MailroomError `bad_swarm_file` with all problems.
  */
 export function readSwarmFile(text: string, source = "swarms.json"): SwarmFileContents {
   const file = parseSwarmFile(text, source);
-  const errors: Finding[] = [...checkSwarmNames(file.swarms)];
-  const warnings: Finding[] = [...file.warnings];
+  const errors: UnplacedProblem[] = [...checkSwarmNames(file.swarms)];
+  const warnings: UnplacedProblem[] = [...file.warnings];
   for (const [index, swarm] of file.swarms.entries()) {
     errors.push(...checkReferences(swarm).map((finding) => within([index], finding)));
     const found = checkSwarm(outlineOfEntry(swarm));
     errors.push(...found.errors.map((finding) => within([index], finding)));
     warnings.push(...found.warnings.map((finding) => within([index], finding)));
   }
-  if (errors.length > 0) throw new SwarmFileError(source, errors.map(file.locate));
+  if (errors.length > 0) throw badSwarmFile(source, errors.map(file.locate));
   return { swarms: file.swarms, warnings: warnings.map(file.locate) };
 }
 
-/** @param imported actions that `action_imports` turned out to be; absent while that is unknown. */
+/** @param imported the actions of `action_imports`; absent while they are unresolved. */
 export function outlineOfEntry(
   swarm: SwarmEntry,
   imported?: readonly { readonly name: string; readonly at: readonly PathSegment[] }[],
@@ -86,43 +93,43 @@ export function outlineOfEntry(
   };
 }
 
-export function checkSwarmNames(swarms: readonly SwarmEntry[]): Finding[] {
+export function checkSwarmNames(swarms: readonly SwarmEntry[]): UnplacedProblem[] {
   return swarms.flatMap(({ name }, index) =>
     swarms.findIndex((other) => other.name === name) < index
       ? [
           {
             at: [index, "name"],
             message: `swarm '${name}' is defined twice`,
-            hint: "give one of them another name",
+            hint: "rename one of them",
           },
         ]
       : [],
   );
 }
 
-/** Who must say what makes it run, and who must not. */
-export function checkReferences(swarm: SwarmEntry): Finding[] {
-  const findings: Finding[] = [];
+/** Checks that local agents and actions have code, and remote agents have none. */
+export function checkReferences(swarm: SwarmEntry): UnplacedProblem[] {
+  const findings: UnplacedProblem[] = [];
   for (const [index, agent] of swarm.agents.entries()) {
     if (agent.remote && agent.factory !== undefined) {
       findings.push({
         at: ["agents", index, "factory"],
-        message: `agent '${agent.name}' is remote: it is served from outside and has no factory`,
-        hint: "take out either remote or factory",
+        message: `agent '${agent.name}' is remote, so it cannot have a factory`,
+        hint: "remove either remote or factory",
       });
     }
     if (agent.remote && agent.speculate !== undefined) {
       findings.push({
         at: ["agents", index, "speculate"],
-        message: `agent '${agent.name}' is remote: it is only ever handed mail that is durable`,
-        hint: "take out speculate",
+        message: `agent '${agent.name}' is remote, so it always gets durable mail`,
+        hint: "remove speculate",
       });
     }
     if (!agent.remote && agent.factory === undefined) {
       findings.push({
         at: ["agents", index],
         message: `agent '${agent.name}' has no factory`,
-        hint: 'say what makes it ("factory": "module:./file.js#export"), or set remote to true',
+        hint: 'add "factory": "module:./file.js#export", or set remote to true',
       });
     }
   }
@@ -131,13 +138,13 @@ export function checkReferences(swarm: SwarmEntry): Finding[] {
     findings.push({
       at: ["actions", index],
       message: `action '${action.name}' has no function`,
-      hint: 'say what runs ("function": "module:./file.js#export"), or list it in breakpoint_tools',
+      hint: 'add "function": "module:./file.js#export", or list it in breakpoint_tools',
     });
   }
   return findings;
 }
 
-export function within(prefix: readonly PathSegment[], finding: Finding): Finding {
+export function within(prefix: readonly PathSegment[], finding: UnplacedProblem): UnplacedProblem {
   return { ...finding, at: [...prefix, ...finding.at] };
 }
 
@@ -145,41 +152,54 @@ function readJson(text: string, source: string): LocatedJson {
   try {
     return parseJsonText(text);
   } catch (error) {
-    if (!(error instanceof JsonTextError)) throw error;
-    const problem = { path: "", ...error.place, message: `not valid JSON: ${error.message}` };
-    throw new SwarmFileError(source, [problem], { cause: error });
+    const place = mistakeIn(error);
+    if (place === undefined) throw error;
+    const problem = { path: "", ...place, message: `not valid JSON: ${messageOf(error)}` };
+    throw badSwarmFile(source, [problem], { cause: error });
   }
 }
 
 interface FoundList {
   readonly list: unknown;
-  /** The path to the list in the text. */
+  /** Path of the list in the text. */
   readonly root: readonly PathSegment[];
-  /** Keys beside it that should not be there. */
+  /** Unexpected keys beside the list. */
   readonly strays: readonly string[];
+  /** The text is one swarm, not a list. */
+  readonly single?: boolean;
 }
 
 function listIn(value: unknown): FoundList {
   const isWrapper = typeof value === "object" && value !== null && !Array.isArray(value) && "swarms" in value;
+  // One swarm by itself, as the reference's `from_swarm_json` takes it.
+  const isSwarm = typeof value === "object" && value !== null && !Array.isArray(value) && "agents" in value;
+  if (isSwarm && !isWrapper) return { list: [value], root: [], strays: [], single: true };
   if (!isWrapper) return { list: value, root: [], strays: [] };
   const strays = Object.keys(value).filter((key) => key !== "swarms" && key !== "$schema");
   return { list: value.swarms, root: ["swarms"], strays };
 }
 
-function locateIn(json: LocatedJson, root: readonly PathSegment[], finding: Finding): Problem {
+function locateIn(
+  json: LocatedJson,
+  root: readonly PathSegment[],
+  finding: UnplacedProblem,
+  single: boolean,
+): SwarmFileProblem {
   const { at, ...rest } = finding;
-  return { path: formatPath(["swarms", ...at]), ...json.placeOf([...root, ...at]), ...rest };
+  const inText = single ? at.slice(1) : [...root, ...at];
+  return { path: formatPath(["swarms", ...at]), ...json.placeOf(inText), ...rest };
 }
 
-/** Keys that people bring from other places. */
+/** Keys that users expect from other tools. */
 const ADVICE: Readonly<Record<string, string>> = {
-  llm: "parameters of the model belong into agent_params",
-  system: "parameters of the model belong into agent_params",
-  model: "parameters of the model belong into agent_params",
+  llm: "put parameters of the model into agent_params",
+  system: "put parameters of the model into agent_params",
+  model: "put parameters of the model into agent_params",
 };
 
-function withAdvice(finding: Finding): Finding {
-  if (finding.at.length === 0) return { ...finding, hint: "a swarm file is a list of swarms: [ { … } ]" };
+function withAdvice(finding: UnplacedProblem): UnplacedProblem {
+  if (finding.at.length === 0)
+    return { ...finding, hint: "a swarm file must be a list of swarms: [ { … } ]" };
   const key = finding.at.at(-1);
   const isAgentKey = finding.at.length === 4 && finding.at[1] === "agents";
   const advice = isAgentKey && typeof key === "string" ? ADVICE[key] : undefined;
@@ -188,14 +208,14 @@ function withAdvice(finding: Finding): Finding {
     : { ...finding, hint: advice };
 }
 
-/** Keys of the reference implementation that mean nothing here: said once, never fatal. */
-function idleKeys(swarm: SwarmEntry, index: number): Finding[] {
+/** Keys of the reference implementation that have no effect: reported as warnings. */
+function idleKeys(swarm: SwarmEntry, index: number): UnplacedProblem[] {
   const warnings = swarm.agents.flatMap((agent, position) => idleParams(agent, [index, "agents", position]));
   if (swarm.enable_db_agent_histories !== undefined) {
     warnings.push({
       at: [index, "enable_db_agent_histories"],
-      message: "'enable_db_agent_histories' has no effect: histories are always kept",
-      hint: "take it out",
+      message: "'enable_db_agent_histories' has no effect: histories are always stored",
+      hint: "remove it",
     });
   }
   return warnings;
@@ -204,16 +224,16 @@ function idleKeys(swarm: SwarmEntry, index: number): Finding[] {
 const IDLE_PARAMS: Readonly<Record<string, { readonly message: string; readonly hint: string }>> = {
   memory: {
     message: "'memory' has no effect",
-    hint: "take it out: an agent's memory of a task is always kept",
+    hint: "remove it: an agent's history of a task is always stored",
   },
   tool_format: {
     message: "'tool_format' has no effect inside agent_params",
-    hint: "write it beside agent_params, as a key of the agent",
+    hint: "move it out of agent_params, to the agent",
   },
 };
 
-function idleParams(agent: AgentEntry, at: readonly PathSegment[]): Finding[] {
-  // A factory of the user's own may give these words a meaning.
+function idleParams(agent: AgentEntry, at: readonly PathSegment[]): UnplacedProblem[] {
+  // The user's own factory may use these keys.
   if (agent.factory === undefined || agent.factory.startsWith("module:")) return [];
   return Object.entries(IDLE_PARAMS).flatMap(([key, text]) =>
     Object.hasOwn(agent.agent_params, key) ? [{ at: [...at, "agent_params", key], ...text }] : [],

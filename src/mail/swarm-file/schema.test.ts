@@ -23,11 +23,11 @@ const swarm = {
 };
 
 describe("the published schema", () => {
-  it("is current (else run npx tsx scripts/schemas.ts)", () => {
+  it("is current (otherwise run npx tsx scripts/schemas.ts)", () => {
     expect(published).toEqual(swarmFileJsonSchema());
   });
 
-  it("accepts swarm files and refuses unknown keys", () => {
+  it("accepts swarm files and rejects unknown keys", () => {
     const accepts = new Ajv2020({ allErrors: true }).compile(swarmFileJsonSchema());
     expect(accepts([swarm])).toBe(true);
     expect(accepts({ $schema: "./swarms.schema.json", swarms: [swarm] })).toBe(true);

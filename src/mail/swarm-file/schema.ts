@@ -1,6 +1,6 @@
 /**
- * The form of `swarms.json`. The one source: types are inferred from it, files are read with it, and the schema that
- * editors use (`schemas/swarms.schema.json`) is made from it.
+ * The form of `swarms.json`. Types are inferred from it, files are parsed with it, and the schema for editors
+ * (`schemas/swarms.schema.json`) is generated from it.
  */
 import { z } from "zod";
 
@@ -11,17 +11,19 @@ export const ActionEntry = z
     name: z
       .string()
       .regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, '_' or '-'")
-      .meta({ description: "How agents call it; unique in the swarm and not the name of a MAIL tool." }),
+      .meta({
+        description: "The name for agents. Must be unique in the swarm and not the name of a MAIL tool.",
+      }),
     description: z
       .string()
       .min(1)
-      .meta({ description: "What it does and when to use it, for the agents that choose." }),
+      .meta({ description: "What it does and when to use it. Agents choose by this text." }),
     parameters: z.record(z.string(), z.unknown()).readonly().meta({
       description: "JSON Schema of the arguments. Agents see it unchanged; arguments are checked against it.",
     }),
     function: z.string().min(1).exactOptional().meta({
       description:
-        "What runs: `module:./file.js#export` or `mail:<built-in>`. May be left out only for breakpoint tools.",
+        "The code: `module:./file.js#export` or `mail:<built-in>`. May be omitted only for breakpoint tools.",
     }),
     idempotent: z
       .boolean()
@@ -34,7 +36,7 @@ export const ActionEntry = z
       .meta({ description: "Milliseconds after which the action is aborted." }),
   })
   .readonly()
-  .meta({ description: "Something that agents can do besides writing mail." });
+  .meta({ description: "A function that agents can call." });
 export type ActionEntry = z.infer<typeof ActionEntry>;
 
 export const AgentEntry = z
@@ -43,50 +45,55 @@ export const AgentEntry = z
       .string()
       .min(1)
       .meta({ description: "Its address within the swarm: no '@', ':' or white space, and not `all`." }),
-    description: z.string().exactOptional().meta({ description: "What it is good for." }),
+    description: z.string().exactOptional().meta({ description: "What it does." }),
     factory: z
       .string()
       .min(1)
       .exactOptional()
       .meta({
         description:
-          "What makes the agent: `module:./file.js#export`, `mail:scripted`, `mail:agent`, `mail:supervisor`, " +
-          "`mail:action-agent` or `mail:example/<name>`. Left out for agents with `remote: true`.",
+          "The code of the agent: `module:./file.js#export`, `mail:scripted`, `mail:agent`, `mail:supervisor`, " +
+          "`mail:action-agent` or `mail:example/<name>`. Omitted for agents with `remote: true`.",
       }),
-    remote: z
-      .boolean()
-      .default(false)
-      .meta({ description: "The agent is served from outside: its mail waits until somebody fetches it." }),
+    remote: z.boolean().default(false).meta({
+      description: "The agent runs in another process: its mail waits until that process fetches it.",
+    }),
     speculate: z
       .boolean()
       .exactOptional()
       .meta({
         description:
-          "Whether its turns may start on mail that is not durable yet, which a crash may take back. Default: true, " +
-          "and false for agents that think with a model.",
+          "Whether its turns may start on mail that is not yet durable, which a crash can undo. Default: true, " +
+          "and false for model agents.",
       }),
     comm_targets: Names.meta({
-      description: "Agents it may write to: `name`, or `name@swarm` for an agent of another swarm.",
+      description: "Its comm targets: `name`, or `name@swarm` for an agent of another swarm.",
     }),
     agent_params: z.record(z.string(), z.unknown()).readonly().default({}).meta({
       description:
         "Parameters of the factory. Texts that begin with `url::` are fetched when the file is loaded.",
     }),
-    enable_entrypoint: z.boolean().default(false).meta({ description: "Users may write to it." }),
-    enable_interswarm: z.boolean().default(false).meta({ description: "It may write to other swarms." }),
-    can_complete_tasks: z.boolean().default(false).meta({ description: "It may end tasks (a supervisor)." }),
+    enable_entrypoint: z.boolean().default(false).meta({ description: "Whether users may write to it." }),
+    enable_interswarm: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Whether it may write to other swarms." }),
+    can_complete_tasks: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Whether it may complete tasks (a supervisor)." }),
     tool_format: z
       .enum(["completions", "responses"])
       .default("responses")
-      .meta({ description: "The shape in which a model gets tools and history." }),
-    actions: Names.default([]).meta({ description: "Names of actions of the swarm that it may call." }),
-    exclude_tools: Names.default([]).meta({ description: "MAIL tools that it is not to have." }),
+      .meta({ description: "The form of tools and history for models." }),
+    actions: Names.default([]).meta({ description: "Names of the swarm's actions that it may call." }),
+    exclude_tools: Names.default([]).meta({ description: "MAIL tools that it does not get." }),
   })
   .readonly()
   .meta({ description: "One agent of the swarm." });
 export type AgentEntry = z.infer<typeof AgentEntry>;
 
-/** How a variable of the environment is written; put together so that it is not taken for a template. */
+/** Syntax of an environment variable; concatenated so that it does not look like a template. */
 const PLACEHOLDER = `\`$\{NAME}\``;
 
 const McpCommon = {
@@ -94,36 +101,44 @@ const McpCommon = {
     .number()
     .positive()
     .exactOptional()
-    .meta({ description: "Milliseconds after which a call is given up." }),
+    .meta({ description: "Milliseconds after which a call is aborted." }),
   required: z
     .boolean()
     .default(true)
-    .meta({ description: "Whether the swarm is useless without it; if not, it loads without its tools." }),
+    .meta({ description: "Whether loading fails without it. Otherwise the swarm loads without its tools." }),
 };
 
 export const McpServerEntry = z
   .union([
     z
       .strictObject({
-        command: z.string().min(1).meta({ description: "The program that is the server." }),
+        command: z.string().min(1).meta({ description: "The server's program." }),
         args: Names.default([]).meta({ description: "Its arguments." }),
         env: z
           .record(z.string(), z.string())
           .readonly()
           .default({})
-          .meta({ description: `Variables for it; ${PLACEHOLDER} in a value stands for one of ours.` }),
-        cwd: z.string().min(1).exactOptional().meta({ description: "Where it runs, from the swarm file." }),
+          .meta({
+            description: `Its environment variables; ${PLACEHOLDER} in a value is replaced by one of the server's.`,
+          }),
+        cwd: z
+          .string()
+          .min(1)
+          .exactOptional()
+          .meta({ description: "Its working directory, relative to the swarm file." }),
         ...McpCommon,
       })
       .readonly(),
     z
       .strictObject({
-        url: z.string().min(1).meta({ description: "Its address (streamable HTTP)." }),
+        url: z.string().min(1).meta({ description: "Its URL (streamable HTTP)." }),
         headers: z
           .record(z.string(), z.string())
           .readonly()
           .default({})
-          .meta({ description: `Headers to send; ${PLACEHOLDER} in a value stands for a variable.` }),
+          .meta({
+            description: `Headers to send; ${PLACEHOLDER} in a value is replaced by an environment variable.`,
+          }),
         ...McpCommon,
       })
       .readonly(),
@@ -139,17 +154,17 @@ export const SwarmEntry = z
       .meta({ description: "The swarm's name: no '@', ':' or white space, and not `all`." }),
     version: z.string().min(1).meta({ description: "The version of this swarm, usually x.y.z." }),
     description: z.string().default("").meta({ description: "What the swarm is for." }),
-    keywords: Names.default([]).meta({ description: "Words under which other swarms may find it." }),
-    public: z.boolean().default(false).meta({ description: "Whether other swarms may learn of it." }),
-    entrypoint: z.string().min(1).meta({ description: "The agent that gets the mail of users." }),
+    keywords: Names.default([]).meta({ description: "Keywords for discovery by other swarms." }),
+    public: z.boolean().default(false).meta({ description: "Whether other swarms may see it." }),
+    entrypoint: z.string().min(1).meta({ description: "The agent that receives users' mail." }),
     enable_interswarm: z
       .boolean()
       .default(false)
-      .meta({ description: "Whether the swarm takes part in mail between swarms." }),
+      .meta({ description: "Whether the swarm exchanges mail with other swarms." }),
     breakpoint_tools: Names.default([]).meta({
-      description: "Actions or MAIL tools whose calls wait for a person.",
+      description: "Actions or MAIL tools whose calls pause the task until a person supplies the result.",
     }),
-    exclude_tools: Names.default([]).meta({ description: "MAIL tools that no agent is to have." }),
+    exclude_tools: Names.default([]).meta({ description: "MAIL tools that no agent gets." }),
     agents: z.array(AgentEntry).min(1).readonly(),
     actions: z.array(ActionEntry).readonly().default([]),
     action_imports: Names.default([]).meta({
@@ -169,17 +184,15 @@ export const SwarmEntry = z
     enable_db_agent_histories: z
       .boolean()
       .exactOptional()
-      .meta({ deprecated: true, description: "Has no effect: histories are always kept." }),
+      .meta({ deprecated: true, description: "Has no effect: histories are always stored." }),
   })
   .readonly()
-  .meta({ description: "A swarm: agents that write to each other, and what they can do." });
+  .meta({ description: "A swarm: agents that write to each other, and their actions." });
 export type SwarmEntry = z.infer<typeof SwarmEntry>;
 
 export const SwarmList = z.array(SwarmEntry).min(1).readonly();
 
-/**
- * JSON Schema (2020-12) for editors. A file is a list of swarms, or an object around it that has room for `$schema`.
- */
+/** JSON Schema (2020-12) for editors. A file is a list of swarms, or an object with the list and `$schema`. */
 export function swarmFileJsonSchema(): Readonly<Record<string, unknown>> {
   const parts = z.registry<{ id: string }>();
   parts.add(SwarmList, { id: "swarms" });
@@ -191,7 +204,7 @@ export function swarmFileJsonSchema(): Readonly<Record<string, unknown>> {
     io: "input",
     target: "draft-2020-12",
     uri: (id) => `#/$defs/${id}`,
-    // "Read only" is a promise of our types, not something that editors should show.
+    // `readOnly` concerns only our types, so editors should not show it.
     override: ({ jsonSchema }) => void delete jsonSchema.readOnly,
   });
   const swarms = { $ref: "#/$defs/swarms" };
@@ -199,7 +212,7 @@ export function swarmFileJsonSchema(): Readonly<Record<string, unknown>> {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $id: "urn:mailroom:swarm-file",
     title: "swarms.json",
-    description: "Swarms of agents that exchange mail (MAIL), as Mailroom reads them.",
+    description: "Swarms of agents that exchange mail (MAIL), for Mailroom.",
     anyOf: [
       swarms,
       {

@@ -1,17 +1,17 @@
-/** What zod finds wrong, in words for people who write swarm files: one finding per mistake, with a hint. */
+/** Converts zod's issues to problems for authors of swarm files: one per mistake, with a hint. */
 import { z } from "zod";
-import type { Finding, PathSegment } from "./problems.js";
-import { didYouMean } from "./suggest.js";
+import { didYouMean } from "../../base/index.js";
+import type { PathSegment, UnplacedProblem } from "./problems.js";
 
 type Issue = z.core.$ZodIssue;
 type Schema = z.core.$ZodType;
 
-/** @param schema the schema that was applied; known keys are read from it. */
-export function zodFindings(schema: Schema, issues: readonly Issue[]): Finding[] {
+/** @param schema the applied schema; lists the known keys. */
+export function zodFindings(schema: Schema, issues: readonly Issue[]): UnplacedProblem[] {
   return issues.flatMap((issue) => toFindings(schema, issue, []));
 }
 
-function toFindings(root: Schema, issue: Issue, prefix: readonly PathSegment[]): Finding[] {
+function toFindings(root: Schema, issue: Issue, prefix: readonly PathSegment[]): UnplacedProblem[] {
   const at = [...prefix, ...issue.path.map((key) => (typeof key === "number" ? key : String(key)))];
   switch (issue.code) {
     case "unrecognized_keys":
@@ -22,7 +22,7 @@ function toFindings(root: Schema, issue: Issue, prefix: readonly PathSegment[]):
     case "invalid_union":
       return unionFindings(root, issue, at);
     case "invalid_type":
-      // zod says "received undefined" for a key that is not there.
+      // zod reports "received undefined" for a missing key.
       return issue.message.endsWith("received undefined")
         ? [{ at, message: `is required (${article(issue.expected)})` }]
         : [{ at, message: lowerFirst(issue.message.replace(/^Invalid input: /, "")) }];
@@ -33,12 +33,12 @@ function toFindings(root: Schema, issue: Issue, prefix: readonly PathSegment[]):
   }
 }
 
-/** A value that fits none of several forms is judged by the form that it was meant to be. */
+/** A value that matches no form is reported against the intended form. */
 function unionFindings(
   root: Schema,
   issue: z.core.$ZodIssueInvalidUnion,
   at: readonly PathSegment[],
-): Finding[] {
+): UnplacedProblem[] {
   const meant = issue.errors.filter((branch) => branch.every((inner) => !isWrongKind(inner)));
   const [best] = meant.sort((a, b) => a.length - b.length);
   if (best !== undefined) return best.flatMap((inner) => toFindings(root, inner, at));
@@ -59,7 +59,7 @@ function isWrongKind(issue: Issue): boolean {
   return issue.path.length === 0 && (issue.code === "invalid_type" || issue.code === "invalid_value");
 }
 
-function valueFinding(issue: z.core.$ZodIssueInvalidValue, at: readonly PathSegment[]): Finding {
+function valueFinding(issue: z.core.$ZodIssueInvalidValue, at: readonly PathSegment[]): UnplacedProblem {
   const allowed = issue.values.map((value) => JSON.stringify(value)).join(", ");
   return { at, message: issue.values.length === 1 ? `expected ${allowed}` : `expected one of ${allowed}` };
 }

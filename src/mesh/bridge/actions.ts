@@ -1,23 +1,24 @@
-/** ASP: Response Handling. What agents of our swarm may do in the mesh, where the swarm file lists these actions. */
+/** ASP: Response Handling. The actions with which local agents use the mesh, if the swarm file lists them. */
+
 import { z } from "zod";
-import type { Action, ActionContext } from "../../engine/agent.js";
+import { MailroomError } from "../../base/index.js";
+import type { Action, ActionContext } from "../../engine/index.js";
 import type { HttpClient } from "../../net/index.js";
-import { MeshError } from "../errors.js";
-import type { MeshNode } from "../node.js";
-import { derivedUuid } from "../sending.js";
+import type { MeshAgent } from "../agent.js";
+import { derivedUuid } from "../send/message.js";
 import { writeOrigin } from "./origin.js";
 
 export interface MeshActionsOptions {
-  /** Asked for at each use: a swarm file is read before there is a node. */
-  readonly node: () => MeshNode;
-  /** For `github_create_issue`; without it there is no such action. The token is asked for at each use. */
+  /** Called at each use, because swarm files are read before the agent is opened. */
+  readonly agent: () => MeshAgent;
+  /** For `github_create_issue`, which does not exist without it. The token is read at each use. */
   readonly github?: { readonly http: HttpClient; readonly token: () => string | undefined };
 }
 
-export function meshActions({ node, github }: MeshActionsOptions): readonly Action[] {
+export function meshActions({ agent, github }: MeshActionsOptions): readonly Action[] {
   const swarmOf = (alias: string) => {
-    const swarm = node().byAlias(alias);
-    if (swarm === undefined) throw new MeshError("swarm_not_found", `there is no mesh swarm ${alias} here`);
+    const swarm = agent().byAlias(alias);
+    if (swarm === undefined) throw new MailroomError("swarm_not_found", `unknown mesh swarm ${alias}`);
     return swarm;
   };
   const actions = [
@@ -26,50 +27,52 @@ export function meshActions({ node, github }: MeshActionsOptions): readonly Acti
       description: "Sends a message to a member of a mesh swarm, or to all its members.",
       schema: z.object({
         swarm: z.string().describe("The alias of the swarm."),
-        to: z.string().default("broadcast").describe("An agent of the swarm, or broadcast."),
+        to: z.string().default("broadcast").describe("A member of the swarm, or broadcast."),
         content: z.string().min(1),
       }),
       idempotent: true,
-      // The id follows from the call, so that a repeated call is the same message.
+      // The id is derived from the call, so that a repeated call sends the same message.
       run: async ({ swarm, to, content }, context) => {
         const messageId = derivedUuid(`action/${context.idempotencyKey}`);
         const origin = originOf(context, messageId, `Message to ${to}`);
-        const { recipients, leftOut = [] } = await node().send({
+        const { recipients, leftOut = [] } = await agent().send({
           swarmId: swarmOf(swarm).id,
           to,
           content,
           messageId,
           origin,
         });
-        const others = leftOut.length > 0 ? `; not to ${leftOut.join(", ")}, for whom too much waits` : "";
-        return `sent to ${recipients.join(", ") || "nobody: there are no other members"}${others}`;
+        const others =
+          leftOut.length > 0 ? `; not to ${leftOut.join(", ")}: too many messages are pending` : "";
+        if (recipients.length === 0) return `not sent: the swarm has no other members${others}`;
+        return `sent to ${recipients.join(", ")}${others}`;
       },
     }),
     action({
       name: "mesh_mute",
-      description: "Silently drops what an agent of the mesh says from now on.",
+      description: "Drops all further messages of a mesh agent silently.",
       schema: z.object({ agent: z.string(), reason: z.string().optional() }),
       idempotent: true,
-      run: async ({ agent, reason }) => {
-        await node().mute("agent", agent, reason);
-        return `${agent} is muted`;
+      run: async ({ agent: muted, reason }) => {
+        await agent().mute("agent", muted, reason);
+        return `${muted} is muted`;
       },
     }),
     action({
       name: "mesh_unmute",
-      description: "Hears an agent of the mesh again.",
+      description: "Accepts messages of a mesh agent again.",
       schema: z.object({ agent: z.string() }),
       idempotent: true,
-      run: async ({ agent }) =>
-        (await node().unmute("agent", agent)) ? `${agent} is heard again` : `${agent} was not muted`,
+      run: async ({ agent: muted }) =>
+        (await agent().unmute("agent", muted)) ? `${muted} is no longer muted` : `${muted} was not muted`,
     }),
     action({
       name: "mesh_leave",
-      description: "Leaves a mesh swarm for good.",
+      description: "Leaves a mesh swarm permanently.",
       schema: z.object({ swarm: z.string().describe("The alias of the swarm.") }),
       idempotent: false,
       run: async ({ swarm }) => {
-        await node().leave(swarmOf(swarm).id);
+        await agent().leave(swarmOf(swarm).id);
         return `left ${swarm}`;
       },
     }),
@@ -77,7 +80,7 @@ export function meshActions({ node, github }: MeshActionsOptions): readonly Acti
   return github === undefined ? actions : [...actions, createIssue(github)];
 }
 
-/** So that a reply comes back to the agent that has sent the message, in the task in which it did. */
+/** Records the sending agent and task, so that a reply returns to them. */
 function originOf({ agent, instance, task }: ActionContext, requestId: string, subject: string): string {
   const { id: taskId, owner, contributors } = task;
   return writeOrigin({
@@ -106,7 +109,7 @@ function createIssue({ http, token }: NonNullable<MeshActionsOptions["github"]>)
     idempotent: false,
     run: async ({ repo, title, body }) => {
       const secret = token();
-      if (secret === undefined) throw new MeshError("not_allowed", "no GitHub token is configured");
+      if (secret === undefined) throw new MailroomError("not_allowed", "no GitHub token is configured");
       const answer = await http.request(`https://api.github.com/repos/${repo}/issues`, {
         method: "POST",
         headers: {
@@ -117,7 +120,7 @@ function createIssue({ http, token }: NonNullable<MeshActionsOptions["github"]>)
         body: JSON.stringify({ title, body }),
         timeLimit: 15_000,
       });
-      if (answer.status !== 201) throw new Error(`GitHub answers ${answer.status}`);
+      if (answer.status !== 201) throw new Error(`GitHub responded with status ${answer.status}`);
       const { html_url } = z.object({ html_url: z.string() }).parse(JSON.parse(answer.text()));
       return html_url;
     },

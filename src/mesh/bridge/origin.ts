@@ -1,6 +1,6 @@
-/** Where a message to a peer came from in our own swarm: kept with the message, so that an answer finds its way. */
+/** The local origin of a message to a peer, stored with the message so that a reply can be delivered to it. */
 import { z } from "zod";
-import { INSTANCE_ROLES } from "../../engine/ports.js";
+import { INSTANCE_ROLES } from "../../engine/index.js";
 
 const Origin = z.object({
   taskId: z.string(),

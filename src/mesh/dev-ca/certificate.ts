@@ -1,4 +1,4 @@
-/** X.509 certificates for development (RFC 5280): a local authority, and what it signs for this machine. */
+/** X.509 certificates for development (RFC 5280): a local CA and the certificates that it issues. */
 import { createPrivateKey, KeyObject, randomBytes, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
 
@@ -10,10 +10,10 @@ export interface PemPair {
 const EC_P256 = { name: "ECDSA", namedCurve: "P-256" } as const;
 const DAY = 86_400_000;
 
-// Only a command of development makes certificates: nobody else waits until the library is read.
+// Loaded on demand: only a development command creates certificates.
 const load = async () => await import("@peculiar/x509");
 
-/** An authority that can sign for hosts, and for nothing above them. */
+/** Creates a CA that can issue host certificates but no intermediate CAs. */
 export async function createAuthority(now: number): Promise<PemPair> {
   const x509 = await load();
   const keys = await webcrypto.subtle.generateKey(EC_P256, true, ["sign", "verify"]);
@@ -31,7 +31,7 @@ export async function createAuthority(now: number): Promise<PemPair> {
   return pems(cert, keys.privateKey);
 }
 
-/** A certificate for host names and addresses, signed by the authority. */
+/** Issues a certificate for host names and addresses. */
 export async function issueCertificate(
   authority: PemPair,
   hosts: readonly [string, ...string[]],
@@ -60,7 +60,7 @@ export async function issueCertificate(
   return pems(cert, privateKey);
 }
 
-/** A clock that is a little behind must not refuse a certificate of today. */
+/** Backdated, so that clients whose clock is slightly behind accept a new certificate. */
 function validity(now: number, days: number): { readonly notBefore: Date; readonly notAfter: Date } {
   return { notBefore: new Date(now - DAY), notAfter: new Date(now + days * DAY) };
 }

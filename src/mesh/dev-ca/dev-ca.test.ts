@@ -24,7 +24,9 @@ async function made(directory: string, now = Date.now()): Promise<PemPair & { re
   return { ca: read(files.ca), cert: read(files.cert), key: read(files.key) };
 }
 
-/** What a client that trusts the authorities says to a server with the certificate: nothing, or why it hangs up. */
+/**
+ * Returns the error of a client that trusts the given CAs and connects to a server with the certificate, or nothing.
+ */
 async function complaint(
   { cert, key }: PemPair,
   { host = "localhost", ca }: { readonly host?: string; readonly ca?: string | string[] },
@@ -33,7 +35,7 @@ async function complaint(
   server.on("tlsClientError", () => undefined);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = address(server.address());
-  // The wire is always the same, so that a machine without IPv6 can check a certificate for ::1.
+  // Always connects over the same address, so that a machine without IPv6 can check a certificate for ::1.
   const socket = connectTcp(port, "127.0.0.1");
   try {
     return await new Promise((resolve) => {
@@ -53,13 +55,16 @@ function address(value: AddressInfo | string | null): AddressInfo {
   return value;
 }
 
-describe("the certificate of development", () => {
-  it.each(["localhost", "127.0.0.1", "::1"])("is good for %s when its authority is trusted", async (host) => {
-    const { ca, ...pair } = await made(folder());
-    expect(await complaint(pair, { host, ca })).toBeUndefined();
-  });
+describe("the development certificate", () => {
+  it.each(["localhost", "127.0.0.1", "::1"])(
+    "a development certificate is valid for %s when its CA is trusted",
+    async (host) => {
+      const { ca, ...pair } = await made(folder());
+      expect(await complaint(pair, { host, ca })).toBeUndefined();
+    },
+  );
 
-  it("is good for nobody who does not trust its authority, and under no other name", async () => {
+  it("a development certificate is rejected by clients that do not trust its CA, and for other names", async () => {
     const { ca, ...pair } = await made(folder());
     const stranger = await made(folder());
     expect(await complaint(pair, {})).toMatch("UNABLE_TO_VERIFY_LEAF_SIGNATURE");
@@ -68,7 +73,7 @@ describe("the certificate of development", () => {
     expect(await complaint(pair, { ca, host: "127.0.0.2" })).toMatch("ERR_TLS_CERT_ALTNAME_INVALID");
   });
 
-  it("is for the names that were asked for, of both kinds", async () => {
+  it("a development certificate covers the requested host names and addresses", async () => {
     const authority = await createAuthority(Date.now());
     const pair = await issueCertificate(authority, ["alice.localhost", "127.0.0.9"], Date.now());
     const ca = authority.cert;
@@ -77,7 +82,7 @@ describe("the certificate of development", () => {
     expect(await complaint(pair, { ca, host: "localhost" })).toMatch("ERR_TLS_CERT_ALTNAME_INVALID");
   });
 
-  it("lasts a year, its authority longer, and a clock that is hours behind takes both", async () => {
+  it("a development certificate lasts a year, its CA longer, and clocks that are hours behind accept both", async () => {
     const directory = folder();
     const old = await made(directory, daysAgo(364));
     expect(await complaint(old, { ca: old.ca })).toBeUndefined();
@@ -95,18 +100,18 @@ describe("the certificate of development", () => {
     expect(await complaint(late, { ca: over.cert })).toMatch("CERT_HAS_EXPIRED");
   });
 
-  it("is made for loopback names only", async () => {
+  it("a development certificate is issued for loopback names only", async () => {
     await expect(makeDevCertificates(folder(), Date.now(), ["example.com"])).rejects.toThrow(/loopback/);
   });
 
-  it("is for servers only", async () => {
+  it("a development certificate is valid for servers only", async () => {
     const { cert } = await made(folder());
     expect(new X509Certificate(cert).keyUsage).toEqual(["1.3.6.1.5.5.7.3.1"]);
   });
 });
 
-describe("the authority of development", () => {
-  it("stays when a certificate is made again, so that who trusts it need not be told", async () => {
+describe("the development CA", () => {
+  it("reissuing a certificate keeps the CA", async () => {
     const directory = folder();
     const first = await made(directory);
     const second = await made(directory);
@@ -117,7 +122,7 @@ describe("the authority of development", () => {
     expect(await complaint(second, { ca: first.ca })).toBeUndefined();
   });
 
-  it("can be told from others, and trusted beside them", async () => {
+  it("development CAs are distinguishable and can be trusted side by side", async () => {
     const [one, other] = [await made(folder()), await made(folder())];
     expect(new X509Certificate(one.ca).subject).not.toBe(new X509Certificate(other.ca).subject);
     const ca = [one.ca, other.ca];
@@ -125,7 +130,7 @@ describe("the authority of development", () => {
     expect(await complaint(other, { ca })).toBeUndefined();
   });
 
-  it("lets nobody whom it signed for sign for others", async () => {
+  it("a development certificate cannot issue other certificates", async () => {
     const { ca, ...pair } = await made(folder());
     const signed = await issueCertificate(pair, ["alice.localhost"], Date.now());
     const chain = { cert: signed.cert + pair.cert, key: signed.key };
@@ -134,7 +139,7 @@ describe("the authority of development", () => {
     );
   });
 
-  it("has no authorities under it, whoever has its key", async () => {
+  it("the development CA cannot issue intermediate CAs", async () => {
     const authority = await createAuthority(Date.now());
     const under = await authorityUnder(authority);
     const signed = await issueCertificate(under, ["localhost"], Date.now());
@@ -142,7 +147,7 @@ describe("the authority of development", () => {
     expect(await complaint(chain, { ca: authority.cert })).toMatch("PATH_LENGTH_EXCEEDED");
   });
 
-  it("is made anew when its days are over, or when half of it is missing", async () => {
+  it("the development CA is recreated when it has expired or a file is missing", async () => {
     const directory = folder();
     const first = await made(directory, daysAgo(826));
     const second = await made(directory);
@@ -154,7 +159,7 @@ describe("the authority of development", () => {
   });
 });
 
-/** Another authority, whose certificate somebody with the key of the first one signed. */
+/** Another CA whose certificate was signed with the key of the first one. */
 async function authorityUnder(first: PemPair): Promise<PemPair> {
   const under = await createAuthority(Date.now());
   const { subjectName, publicKey, extensions } = new ReadCertificate(under.cert);

@@ -1,9 +1,10 @@
-/** `mailroom mesh dev-ca`: an authority for this machine only, and certificates that it signs for loopback names. */
+/** `mailroom mesh dev-ca`: a CA for this machine, and the certificates that it issues for loopback names. */
+
 import { X509Certificate } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { replaceFile } from "../../files/durable.js";
-import { MeshError } from "../errors.js";
+import { MailroomError } from "../../base/index.js";
+import { replaceFile } from "../../base/node.js";
 import { createAuthority, issueCertificate, type PemPair } from "./certificate.js";
 
 export interface DevCaFiles {
@@ -15,8 +16,8 @@ export interface DevCaFiles {
 const LOOPBACK = /^(localhost|[a-z0-9-]+\.localhost|127(\.\d{1,3}){3}|::1)$/u;
 
 /**
- * Makes the authority if there is none that is valid, and a certificate for the hosts.
- * @throws MeshError for hosts that are not loopback: this authority is for nobody else.
+ * Creates the CA unless a valid one exists, and a certificate for the hosts.
+ * @throws MailroomError for hosts that are not loopback
  */
 export async function makeDevCertificates(
   directory: string,
@@ -25,7 +26,10 @@ export async function makeDevCertificates(
 ): Promise<DevCaFiles> {
   const foreign = hosts.find((host) => !LOOPBACK.test(host));
   if (foreign !== undefined) {
-    throw new MeshError("not_allowed", `${foreign} is not a loopback name: get a real certificate for it`);
+    throw new MailroomError(
+      "not_allowed",
+      `${foreign} is not a loopback name: get a certificate from a public CA for it`,
+    );
   }
   const paths = {
     ca: join(directory, "dev-ca.pem"),
@@ -42,7 +46,7 @@ export async function makeDevCertificates(
   return { ca: paths.ca, cert: paths.cert, key: paths.key };
 }
 
-/** The authority that is here already, unless its days are over. */
+/** Returns the existing CA, unless it has expired. */
 function kept({ ca, caKey }: { ca: string; caKey: string }, now: number): PemPair | undefined {
   if (!existsSync(ca) || !existsSync(caKey)) return undefined;
   const cert = readFileSync(ca, "utf8");

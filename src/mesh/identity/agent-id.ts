@@ -1,23 +1,23 @@
-/** ASP: agent_id. The pattern is the reference's own; the rest closes what the signature leaves open. */
+/** ASP: agent_id. The pattern of the reference, plus checks that close an ambiguity of the signature. */
 
-/** Stands for every other member of a swarm. */
+/** The recipient that stands for every other member of a swarm. */
 export const BROADCAST = "broadcast";
 
 const PATTERN = /^[a-zA-Z0-9_.-]{1,256}$/u;
 
 /**
- * The signed text is recipient, type and content without separators. An id that holds the name of a type, or ends in
- * the beginning of one, would let a signature for another recipient be read as one for it.
+ * The signed text is recipient, type and content without separators. An id that contains a type's name, or ends with
+ * the beginning of one, would make a signature for another recipient valid for it.
  */
 const HOLDS_TYPE = /.(message|system|notification)/u;
 const ENDS_LIKE_TYPE = /.(syste|notificatio)$/u;
 
-/** Why this cannot be the id of an agent; `undefined` if it can. */
+/** Returns why this is not a valid agent id; `undefined` if it is valid. */
 export function checkAgentId(id: string): string | undefined {
   if (!PATTERN.test(id)) return "must be 1 to 256 of the characters a-z, A-Z, 0-9, _, . and -";
-  if (id === BROADCAST) return `must not be "${BROADCAST}": it stands for every member`;
+  if (id === BROADCAST) return `must not be "${BROADCAST}", which stands for every member`;
   if (HOLDS_TYPE.test(id) || ENDS_LIKE_TYPE.test(id)) {
-    return "must not contain the name of a message type: its signatures could be read in two ways";
+    return "must not contain the name of a message type, because its signatures would be ambiguous";
   }
   return undefined;
 }

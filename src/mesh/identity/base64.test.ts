@@ -8,7 +8,7 @@ describe.each([
   { decode: decodeBase64, encoding: "base64", alphabet: "AQgw048Zz9+/-_= \n" },
   { decode: decodeBase64Url, encoding: "base64url", alphabet: "AQgw048Zz9-_+/= \n" },
 ] as const)("$encoding", ({ decode, encoding, alphabet }) => {
-  it("gives every sequence of bytes back", () => {
+  it("decoding base64 returns the encoded bytes for every byte sequence", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
         expect(decode(Buffer.from(bytes).toString(encoding))).toEqual(Buffer.from(bytes));
@@ -16,7 +16,7 @@ describe.each([
     );
   });
 
-  it("takes no text that the bytes it stands for would not be written as", () => {
+  it("decoding rejects every text that is not the canonical encoding of its bytes", () => {
     fc.assert(
       fc.property(textOf(alphabet), (text) => {
         const isTheSpelling = Buffer.from(text, encoding).toString(encoding) === text;

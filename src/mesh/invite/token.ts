@@ -1,12 +1,12 @@
 /** ASP: Generate Invite. A compact JWS with `alg` EdDSA, signed over its text directly (no digest, unlike messages). */
 import { createHash } from "node:crypto";
-import { type Refusal, refuse } from "../errors.js";
+import { isRecord, isUuid } from "../../base/index.js";
+import { refuse, type WireRefusal } from "../errors.js";
 import { checkAgentId } from "../identity/agent-id.js";
 import { decodeBase64Url } from "../identity/base64.js";
 import { type KeyPair, type PublicKey, verifyWith } from "../identity/keys.js";
-import { isUuid } from "../message/check.js";
 import { checkEndpoint } from "../message/endpoint.js";
-import { isRecord } from "../message/extras.js";
+
 import { formatTime, parseTime } from "../time.js";
 
 export interface InviteClaims {
@@ -18,15 +18,15 @@ export interface InviteClaims {
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number;
   readonly maxUses?: number;
-  /** The member who signed, if it was not the master. Ours: the reference knows only the master's invites. */
+  /** The member that signed, unless the master did. An extension: the reference has only invites of the master. */
   readonly issuer?: string;
-  /** Makes two invites with the same claims two tokens. */
+  /** Makes two invites with the same claims different tokens. */
   readonly tokenId?: string;
 }
 
 const HEADER = Buffer.from('{"alg":"EdDSA","typ":"JWT"}').toString("base64url");
 
-/** Claims in the order of the reference, non-ASCII escaped as it does. */
+/** Claims in the order of the reference; non-ASCII is escaped the same way. */
 export function signInvite(claims: InviteClaims, pair: KeyPair): string {
   const payload = {
     swarm_id: claims.swarmId,
@@ -48,15 +48,15 @@ export function signInvite(claims: InviteClaims, pair: KeyPair): string {
 
 export interface ReadInvite {
   readonly claims: InviteClaims;
-  /** What uses are counted under: a hash of the signed text, which has one spelling (the signature has not). */
+  /** The key under which uses are counted: a hash of the signed text, which has one encoding, unlike the signature. */
   readonly key: string;
   /** Whether the token was signed with this key. */
   signedBy(publicKey: PublicKey): boolean;
 }
 
-export type InviteReading = { readonly invite: ReadInvite } | { readonly refusal: Refusal };
+export type InviteReading = { readonly invite: ReadInvite } | { readonly refusal: WireRefusal };
 
-/** Reads a token without judging who signed it or when it expires. */
+/** Reads a token without checking its signature or expiry. */
 export function readInvite(token: string): InviteReading {
   const parts = token.split(".");
   const [headerText = "", payloadText = "", signatureText = ""] = parts;
@@ -66,8 +66,8 @@ export function readInvite(token: string): InviteReading {
     return malformed("is not a JWT");
   }
   if (header.alg !== "EdDSA") return malformed("must be signed with EdDSA");
-  // RFC 7515, 4.1.11: what claims to be critical and is not understood must be refused.
-  if (header.crit !== undefined) return malformed("has critical extensions that nobody here knows");
+  // RFC 7515, 4.1.11: unknown critical headers must be refused.
+  if (header.crit !== undefined) return malformed("has unknown critical extensions");
   const payload = readJson(payloadText);
   if (payload === undefined) return malformed("has no claims");
   const claims = readClaims(payload);
@@ -82,11 +82,11 @@ export function readInvite(token: string): InviteReading {
   };
 }
 
-/** A clock that is a little ahead must not make fresh invites invalid. */
+/** Tolerates an issuer whose clock is slightly ahead. */
 const ISSUED_AHEAD = 300_000;
 
-/** Whether an invite may be used now. */
-export function checkInviteTime({ expiresAt, issuedAt }: InviteClaims, now: number): Refusal | undefined {
+/** Checks whether an invite is usable now. */
+export function checkInviteTime({ expiresAt, issuedAt }: InviteClaims, now: number): WireRefusal | undefined {
   if (expiresAt !== undefined && expiresAt <= now) {
     return refuse("TOKEN_EXPIRED", "token_expired", `the invite expired at ${formatTime(expiresAt)}`).refusal;
   }
@@ -100,21 +100,22 @@ function readClaims(payload: Readonly<Record<string, unknown>>): InviteClaims | 
   const { swarm_id, master, endpoint, iat, iss, jti } = payload;
   const expires = payload.expires_at ?? undefined;
   const maxUses = payload.max_uses ?? undefined;
-  if (typeof swarm_id !== "string" || !isUuid(swarm_id)) return "names no swarm";
-  if (typeof master !== "string" || master === "") return "names no master";
-  if (typeof endpoint !== "string" || checkEndpoint(endpoint) !== undefined) return "has no https endpoint";
-  if (typeof iat !== "number" || !Number.isSafeInteger(iat)) return "does not say when it was issued";
-  if (expires !== undefined && typeof expires !== "string") return "has an expiry that is not a time";
+  if (typeof swarm_id !== "string" || !isUuid(swarm_id)) return "has no valid swarm_id";
+  if (typeof master !== "string" || master === "") return "has no master";
+  if (typeof endpoint !== "string" || checkEndpoint(endpoint) !== undefined)
+    return "has no valid https endpoint";
+  if (typeof iat !== "number" || !Number.isSafeInteger(iat)) return "has no valid iat";
+  if (expires !== undefined && typeof expires !== "string") return "has an invalid expires_at";
   const expiresAt = expires === undefined ? undefined : parseTime(expires);
-  if (expires !== undefined && expiresAt === undefined) return "has an expiry that is not a time";
+  if (expires !== undefined && expiresAt === undefined) return "has an invalid expires_at";
   if (
     maxUses !== undefined &&
     (typeof maxUses !== "number" || !Number.isSafeInteger(maxUses) || maxUses < 1)
   ) {
-    return "has a number of uses that is not a positive integer";
+    return "has a max_uses that is not a positive integer";
   }
   if (iss !== undefined && (typeof iss !== "string" || checkAgentId(iss) !== undefined)) {
-    return "has an issuer that is no agent";
+    return "has an issuer that is not a valid agent id";
   }
   return {
     swarmId: swarm_id.toLowerCase(),
@@ -139,6 +140,6 @@ function readJson(text: string): Readonly<Record<string, unknown>> | undefined {
   }
 }
 
-function malformed(what: string): { readonly refusal: Refusal } {
+function malformed(what: string): { readonly refusal: WireRefusal } {
   return refuse("INVALID_TOKEN", "invalid_token", `the invite token ${what}`);
 }

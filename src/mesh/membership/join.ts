@@ -1,7 +1,8 @@
-/** ASP: Join Swarm, at the master. One pure decision; the store's conditions stand behind it. */
-import { type Refusal, refuse } from "../errors.js";
+/** ASP: Join Swarm, at the master: one pure decision. The store enforces the invite's count again. */
+import { refuse, type WireRefusal } from "../errors.js";
 import { parsePublicKey } from "../identity/keys.js";
 import { checkInviteTime, type ReadInvite } from "../invite/token.js";
+import { LIMITS } from "../message/types.js";
 import type { ViewWrite } from "../writes.js";
 import type { Member, PendingJoin, Swarm } from "./types.js";
 
@@ -9,15 +10,15 @@ export interface JoinRequest {
   readonly invite: ReadInvite;
   readonly agentId: string;
   readonly endpoint: string;
-  /** In its raw form. */
+  /** In raw form. */
   readonly publicKey: string;
-  /** The joiner signed the request with this key. Ours: the reference sends nothing of the kind. */
+  /** Whether the request is signed with this key. An extension: the reference does not sign join requests. */
   readonly proven: boolean;
-  /** Only asks who is in, as the member that it is; ours, too. */
+  /** Whether a member only asks for the member list. Also an extension. */
   readonly asksOnly: boolean;
 }
 
-/** Whether a request comes from a member, beyond doubt. What invite it has does not matter then. */
+/** Whether a request proves that it comes from a member. Its invite does not matter then. */
 export function isProvenMember(
   { agentId, publicKey, proven }: JoinRequest,
   swarm: Pick<Swarm, "members"> | undefined,
@@ -26,8 +27,12 @@ export function isProvenMember(
 }
 
 export type JoinDecision =
-  | { readonly refusal: Refusal }
-  /** The request repeats a join that was accepted. Nothing changes. */
+  | {
+      readonly refusal: WireRefusal;
+      /** A member asks the wrong agent: it can be shown who the master is. */
+      readonly formerMaster?: Swarm;
+    }
+  /** The request repeats an accepted join. Nothing changes. */
   | { readonly kind: "member"; readonly swarm: Swarm }
   | { readonly kind: "pending"; readonly swarm: Swarm; readonly writes: readonly ViewWrite[] }
   | {
@@ -45,23 +50,25 @@ export function decideJoin(
 ): JoinDecision {
   const { invite, agentId, publicKey } = request;
   if (swarm === undefined) {
-    return refuse("SWARM_NOT_FOUND", "unknown_swarm", "this agent is not in the swarm");
+    return refuse("SWARM_NOT_FOUND", "unknown_swarm", "this agent is not a member of the swarm");
   }
   if (swarm.master !== selfId) {
-    return refuse("NOT_MASTER", "not_master", "this agent is not the master of the swarm");
+    const refusal = refuse("NOT_MASTER", "not_master", "this agent is not the master of the swarm");
+    return isProvenMember(request, swarm) ? { ...refusal, formerMaster: swarm } : refusal;
   }
-  // An invite of a master or a key that has been replaced is as good as any for who is in already.
+  // For a member, an invite of a former master or key is still sufficient.
   if (isProvenMember(request, swarm)) return { kind: "member", swarm };
   const forged = checkIssuer(invite, swarm, selfId);
   if (forged !== undefined) return { refusal: forged };
   const ban = [...swarm.bans.values()].find((one) => one.agentId === agentId || one.publicKey === publicKey);
   if (ban !== undefined) return refuse("NOT_AUTHORIZED", "banned", "this agent was removed from the swarm");
-  if (request.asksOnly) return refuse("NOT_AUTHORIZED", "not_a_member", "this agent is not in the swarm");
+  if (request.asksOnly)
+    return refuse("NOT_AUTHORIZED", "not_a_member", "this agent is not a member of the swarm");
   const stale = checkInviteTime(invite.claims, now);
   if (stale !== undefined) return { refusal: stale };
   const member = swarm.members.get(agentId);
   if (member !== undefined) {
-    // Whoever names a member must have the member's key, or the list of members would be anybody's.
+    // A request in a member's name must prove the member's key, or anyone could read the member list.
     return member.publicKey === publicKey
       ? { kind: "member", swarm }
       : refuse("NOT_AUTHORIZED", "id_taken", "another agent has this agent_id in the swarm");
@@ -71,9 +78,9 @@ export function decideJoin(
     if (pending.status === "waiting") return { kind: "pending", swarm, writes: [] };
     return refuse("NOT_AUTHORIZED", "join_rejected", "the master rejected this request");
   }
-  // Who was rejected holds no name.
+  // A rejected request does not reserve its agent_id.
   if (pending?.status === "waiting") {
-    return refuse("NOT_AUTHORIZED", "id_taken", "another agent has asked for this agent_id");
+    return refuse("NOT_AUTHORIZED", "id_taken", "another agent has requested this agent_id");
   }
   const known = swarm.invites.get(invite.key);
   if (known?.revokedAt !== undefined) {
@@ -81,7 +88,14 @@ export function decideJoin(
   }
   const maxUses = known?.maxUses ?? invite.claims.maxUses;
   if (maxUses !== undefined && (known?.uses ?? 0) >= maxUses) {
-    return refuse("TOKEN_EXHAUSTED", "token_exhausted", "the invite has been used as often as it may be");
+    return refuse("TOKEN_EXHAUSTED", "token_exhausted", "the invite has no uses left");
+  }
+  if (swarm.members.size >= LIMITS.members) {
+    return refuse(
+      "NOT_AUTHORIZED",
+      "swarm_full",
+      `the swarm has ${LIMITS.members} members, which is the limit`,
+    );
   }
   const use: ViewWrite = { kind: "mesh.invite.use", invite: inviteRow(invite, swarm.id, now) };
   if (swarm.settings.requireApproval) {
@@ -94,7 +108,7 @@ export function decideJoin(
     };
     return { kind: "pending", swarm, writes: [use, { kind: "mesh.pending.put", pending: asked }] };
   }
-  const admitted: Member = { ...who(request), joinedAt: now };
+  const admitted: Member = { ...who(request), joinedAt: now, inviteKey: invite.key };
   return {
     kind: "admitted",
     swarm,
@@ -103,16 +117,21 @@ export function decideJoin(
   };
 }
 
-/** Invites of the master, and of members where the swarm's settings allow it. */
-function checkIssuer(invite: ReadInvite, swarm: Swarm, selfId: string): Refusal | undefined {
+/** Accepts invites of the master, and of members if the swarm's settings allow it. */
+function checkIssuer(invite: ReadInvite, swarm: Swarm, selfId: string): WireRefusal | undefined {
   const issuer = invite.claims.issuer ?? selfId;
   const member = swarm.members.get(issuer);
   const key = member === undefined ? undefined : parsePublicKey(member.publicKey);
   if (key === undefined || "reason" in key || !invite.signedBy(key.key)) {
-    return refuse("INVALID_SIGNATURE", "token_signature", "the invite was not signed by who could").refusal;
+    return refuse(
+      "INVALID_SIGNATURE",
+      "token_signature",
+      "the invite was not signed by the master or by a member that can invite",
+    ).refusal;
   }
   if (issuer !== selfId && !swarm.settings.allowMemberInvite) {
-    return refuse("INVITES_DISABLED", "invites_disabled", "members of this swarm may not invite").refusal;
+    return refuse("INVITES_DISABLED", "invites_disabled", "members of this swarm cannot issue invites")
+      .refusal;
   }
   return undefined;
 }
@@ -129,4 +148,25 @@ function inviteRow({ key, claims }: ReadInvite, swarmId: string, now: number) {
 
 function who({ agentId, endpoint, publicKey }: JoinRequest) {
   return { agentId, endpoint, publicKey };
+}
+
+/**
+ * The fields that the joining agent signs. No message has such a content: messages of type system contain a JSON
+ * object.
+ */
+export function joinFields(
+  message_id: string,
+  timestamp: string,
+  swarm_id: string,
+  master: string,
+  token: string,
+) {
+  return {
+    message_id,
+    timestamp,
+    swarm_id,
+    recipient: master,
+    type: "system",
+    content: `join_request ${token}`,
+  };
 }

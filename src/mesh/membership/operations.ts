@@ -1,25 +1,34 @@
 /**
- * What the operator of an agent can do to its memberships. Each is a pure decision: the rows that change, the
- * messages that tell the others, and the event for those who watch here. Both are committed together, so that an
- * operation that was done is told, sooner or later, to everybody it concerns.
+ * The operator's operations on memberships. Each is a pure decision: rows, announcements for the other members, and a
+ * local event. Rows and announcements are committed together, so every completed operation is eventually announced.
  */
-import { MeshError } from "../errors.js";
+import { MailroomError } from "../../base/index.js";
 import { BROADCAST, checkAgentId } from "../identity/agent-id.js";
-import { tooLong } from "../message/check.js";
+import { toOneLine, tooLong } from "../message/check.js";
 import { LIMITS, type MessageType } from "../message/types.js";
 import { formatTime } from "../time.js";
 import type { ViewWrite } from "../writes.js";
-import type { LifecycleEvent } from "./lifecycle.js";
+import { handoverTime, lastOf, proofsOf, writeHandover } from "./handover.js";
 import { writeSystemContent } from "./system-content.js";
-import type { Member, MeshView, PendingJoin, Swarm, SwarmRecord, SwarmSettings } from "./types.js";
+import type {
+  Ban,
+  HandoverProof,
+  LifecycleEvent,
+  Member,
+  MembershipView,
+  PendingJoin,
+  Swarm,
+  SwarmRecord,
+  SwarmSettings,
+} from "./types.js";
 
-/** One message for some members: the same id and content for all. */
+/** One message to several members, with the same id and content. */
 export interface Announcement {
   readonly recipient: string;
   readonly type: MessageType;
   readonly content: string;
   readonly to: readonly Member[];
-  /** What the recipient's acceptance completes. */
+  /** The operation that the recipient's acceptance completes. */
   readonly completes?: { readonly transferTo: string };
 }
 
@@ -29,41 +38,53 @@ export interface Operation {
   readonly event?: LifecycleEvent;
 }
 
-export function swarmOf(view: MeshView, swarmId: string): Swarm {
+export function requireSwarm(view: MembershipView, swarmId: string): Swarm {
   const swarm = view.swarms.get(swarmId);
-  if (swarm === undefined) throw new MeshError("swarm_not_found", `this agent is not in swarm ${swarmId}`);
+  if (swarm === undefined)
+    throw new MailroomError("swarm_not_found", `this agent is not a member of swarm ${swarmId}`);
   return swarm;
 }
 
-export function masteredSwarm(view: MeshView, swarmId: string, selfId: string): Swarm {
-  const swarm = swarmOf(view, swarmId);
+export function requireMasteredSwarm(view: MembershipView, swarmId: string, selfId: string): Swarm {
+  const swarm = requireSwarm(view, swarmId);
   if (swarm.master !== selfId) {
-    throw new MeshError("not_master", `only the master of ${swarm.name}, ${swarm.master}, can do this`);
+    throw new MailroomError("not_master", `only the master of ${swarm.name}, ${swarm.master}, can do this`);
   }
   return swarm;
 }
 
-function memberOf(swarm: Swarm, agentId: string): Member {
+function requireMember(swarm: Swarm, agentId: string): Member {
   const member = swarm.members.get(agentId);
   if (member === undefined)
-    throw new MeshError("member_not_found", `${agentId} is not a member of ${swarm.name}`);
+    throw new MailroomError("member_not_found", `${agentId} is not a member of ${swarm.name}`);
   return member;
 }
 
-export function othersOf(swarm: Swarm, ...except: readonly string[]): Member[] {
+export function otherMembers(swarm: Swarm, ...except: readonly string[]): Member[] {
   return [...swarm.members.values()].filter(({ agentId }) => !except.includes(agentId));
 }
 
-export function recordOf({ id, name, master, joinedAt, settings, alias }: Swarm): SwarmRecord {
-  return { id, name, master, joinedAt, settings, alias };
+export function toSwarmRecord({
+  id,
+  name,
+  master,
+  joinedAt,
+  settings,
+  alias,
+  handovers,
+}: SwarmRecord): SwarmRecord {
+  return { id, name, master, joinedAt, settings, alias, ...(handovers !== undefined && { handovers }) };
 }
 
 export function createSwarm(
   self: Member,
   { id, name, alias, settings }: { id: string; name: string; alias: string; settings: SwarmSettings },
 ): Operation {
-  if (name.trim() === "" || tooLong(name, LIMITS.nameCharacters)) {
-    throw new MeshError("invalid_name", `a swarm's name has 1 to ${LIMITS.nameCharacters} characters`);
+  if (name.trim() === "" || tooLong(name, LIMITS.nameCharacters) || toOneLine(name) !== name) {
+    throw new MailroomError(
+      "invalid_name",
+      `the name of a swarm must be one line of 1 to ${LIMITS.nameCharacters} characters`,
+    );
   }
   const swarm: SwarmRecord = { id, name, master: self.agentId, joinedAt: self.joinedAt, settings, alias };
   return {
@@ -75,7 +96,7 @@ export function createSwarm(
   };
 }
 
-/** ASP: Join Swarm, side effect. The key goes along, so that nobody has to fetch it. */
+/** ASP: Join Swarm, side effect. Includes the key, so that members need not fetch it. */
 export function announceJoin(swarm: Swarm, member: Member): Announcement {
   const { agentId, endpoint, publicKey, joinedAt } = member;
   return {
@@ -90,54 +111,66 @@ export function announceJoin(swarm: Swarm, member: Member): Announcement {
       joined_at: formatTime(joinedAt),
       public_key: publicKey,
     }),
-    to: othersOf(swarm, swarm.master, agentId),
+    to: otherMembers(swarm, swarm.master, agentId),
   };
 }
 
 export function approveJoin(
-  view: MeshView,
+  view: MembershipView,
   swarmId: string,
   selfId: string,
   agentId: string,
   now: number,
 ): Operation {
-  const swarm = masteredSwarm(view, swarmId, selfId);
+  const swarm = requireMasteredSwarm(view, swarmId, selfId);
   const pending = swarm.pending.get(agentId);
   if (pending === undefined)
-    throw new MeshError("member_not_found", `${agentId} has not asked to join ${swarm.name}`);
-  const { endpoint, publicKey } = pending;
-  const member: Member = { agentId, endpoint, publicKey, joinedAt: now };
+    throw new MailroomError("member_not_found", `${agentId} has not requested to join ${swarm.name}`);
+  if (swarm.members.size >= LIMITS.members) {
+    throw new MailroomError("not_allowed", `${swarm.name} has ${LIMITS.members} members, which is the limit`);
+  }
+  const { endpoint, publicKey, inviteKey } = pending;
+  const member: Member = { agentId, endpoint, publicKey, joinedAt: now, inviteKey };
   return {
     writes: [
       ...useAgain(swarm, pending),
       { kind: "mesh.pending.remove", swarmId, agentId },
       { kind: "mesh.member.put", swarmId, member },
     ],
-    announcements: [announceJoin(swarm, member)],
+    // The joining agent is told too: it asks again, and is a member then.
+    announcements: [
+      announceJoin(swarm, member),
+      { ...announceJoin(swarm, member), recipient: agentId, to: [member] },
+    ],
     event: { action: "member_joined", agentId, initiatedBy: selfId },
   };
 }
 
-/** Who was rejected has given its use of the invite back; there must be one left. */
+/** The rejection released a use of the invite; the approval requires one again. */
 function useAgain(swarm: Swarm, { status, inviteKey, agentId }: PendingJoin): ViewWrite[] {
   if (status === "waiting") return [];
   const invite = swarm.invites.get(inviteKey);
   const isLeft = invite?.maxUses === undefined || invite.uses < invite.maxUses;
   if (invite === undefined || invite.revokedAt !== undefined || !isLeft) {
-    throw new MeshError(
+    throw new MailroomError(
       "invalid_invite",
-      `${agentId} was rejected, and its invite has been used up or revoked since: give it another`,
+      `${agentId} was rejected, and its invite has since been used up or revoked: issue another invite`,
     );
   }
   return [{ kind: "mesh.invite.use", invite }];
 }
 
-export function rejectJoin(view: MeshView, swarmId: string, selfId: string, agentId: string): Operation {
-  const swarm = masteredSwarm(view, swarmId, selfId);
+export function rejectJoin(
+  view: MembershipView,
+  swarmId: string,
+  selfId: string,
+  agentId: string,
+): Operation {
+  const swarm = requireMasteredSwarm(view, swarmId, selfId);
   const pending = swarm.pending.get(agentId);
-  // Rejected once, it has given its use of the invite back.
+  // An earlier rejection has already released the use of the invite.
   if (pending?.status !== "waiting")
-    throw new MeshError("member_not_found", `${agentId} is not waiting to join ${swarm.name}`);
+    throw new MailroomError("member_not_found", `${agentId} is not waiting to join ${swarm.name}`);
   return {
     writes: [
       { kind: "mesh.pending.put", pending: { ...pending, status: "rejected" } },
@@ -147,39 +180,47 @@ export function rejectJoin(view: MeshView, swarmId: string, selfId: string, agen
   };
 }
 
-export function leaveSwarm(view: MeshView, swarmId: string, selfId: string): Operation {
-  const swarm = swarmOf(view, swarmId);
+export function leaveSwarm(view: MembershipView, swarmId: string, selfId: string): Operation {
+  const swarm = requireSwarm(view, swarmId);
   if (swarm.master === selfId) {
-    throw new MeshError(
+    throw new MailroomError(
       "is_master",
-      `the master of ${swarm.name} must transfer or dissolve it instead of leaving`,
+      `the master of ${swarm.name} cannot leave: transfer or dissolve the swarm`,
     );
   }
+  const joinedAt = swarm.members.get(selfId)?.joinedAt;
+  const joined = joinedAt === undefined ? {} : { joined_at: formatTime(joinedAt) };
   return {
     writes: [{ kind: "mesh.swarm.remove", swarmId }],
     announcements: [
       {
         recipient: BROADCAST,
         type: "system",
-        content: writeSystemContent("member_left", selfId),
-        to: othersOf(swarm, selfId),
+        // Names the membership that ends, so that a later one outlasts a copy of this message.
+        content: writeSystemContent("member_left", selfId, joined),
+        to: otherMembers(swarm, selfId),
       },
     ],
     event: { action: "member_left", agentId: selfId },
   };
 }
 
-export function dissolveSwarm(view: MeshView, swarmId: string, selfId: string, reason?: string): Operation {
-  const swarm = masteredSwarm(view, swarmId, selfId);
+export function dissolveSwarm(
+  view: MembershipView,
+  swarmId: string,
+  selfId: string,
+  reason?: string,
+): Operation {
+  const swarm = requireMasteredSwarm(view, swarmId, selfId);
   const content = writeSystemContent("swarm_dissolved", selfId, { reason });
   return {
     writes: [{ kind: "mesh.swarm.remove", swarmId }],
-    announcements: [{ recipient: BROADCAST, type: "system", content, to: othersOf(swarm, selfId) }],
+    announcements: [{ recipient: BROADCAST, type: "system", content, to: otherMembers(swarm, selfId) }],
     event: { action: "swarm_dissolved", agentId: selfId },
   };
 }
 
-/** Out, and not to come back before it is unbanned. */
+/** Removes a member and bans it until it is unbanned. */
 export function kickWrites(
   swarmId: string,
   { agentId, publicKey }: Member,
@@ -193,16 +234,31 @@ export function kickWrites(
   ];
 }
 
-/** Removed first and told afterwards: an agent that does not answer is out all the same. */
+/** @param at when another master kicked the member */
+export function announceKick(
+  swarm: Swarm,
+  { agentId, reason }: Pick<Ban, "agentId" | "reason">,
+  at?: number,
+): Announcement {
+  const kickedAt = at === undefined ? {} : { kicked_at: formatTime(at) };
+  return {
+    recipient: BROADCAST,
+    type: "system",
+    content: writeSystemContent("member_kicked", agentId, { reason, ...kickedAt }),
+    to: otherMembers(swarm, swarm.master, agentId),
+  };
+}
+
+/** The member is removed before it is notified, so the kick is effective even if it is unreachable. */
 export function kickMember(
-  view: MeshView,
+  view: MembershipView,
   swarmId: string,
   selfId: string,
   { agentId, reason, now }: { agentId: string; reason?: string; now: number },
 ): Operation {
-  const swarm = masteredSwarm(view, swarmId, selfId);
-  if (agentId === selfId) throw new MeshError("is_master", "the master cannot kick itself");
-  const member = memberOf(swarm, agentId);
+  const swarm = requireMasteredSwarm(view, swarmId, selfId);
+  if (agentId === selfId) throw new MailroomError("is_master", "the master cannot kick itself");
+  const member = requireMember(swarm, agentId);
   const why = reason === undefined ? {} : { reason };
   return {
     writes: kickWrites(swarmId, member, now, reason),
@@ -213,72 +269,92 @@ export function kickMember(
         content: writeSystemContent("kicked", agentId, why),
         to: [member],
       },
-      {
-        recipient: BROADCAST,
-        type: "system",
-        content: writeSystemContent("member_kicked", agentId, why),
-        to: othersOf(swarm, selfId, agentId),
-      },
+      announceKick(swarm, { agentId, ...why }),
     ],
     event: { action: "member_kicked", agentId, initiatedBy: selfId, ...why },
   };
 }
 
+/** How long a new master waits for the proof of the old one before it hands the swarm on without it. */
+const CONFIRMATION = 3_600_000;
+
 /**
- * ASP: Transfer Master Role. Only the message to the new master goes out now; when it was taken, the rest follows
- * (`completeTransfer`), committed with the outcome. Until then the old master is the master.
+ * ASP: Transfer Master Role. Sends only the offer to the new master. When it accepts, `completeTransfer` is committed
+ * with the outcome. Until then the old master remains the master.
  */
 export function offerTransfer(
-  view: MeshView,
+  view: MembershipView,
   swarmId: string,
   selfId: string,
-  newMaster: string,
+  { newMaster, now }: { newMaster: string; now: number },
 ): Announcement {
-  const swarm = masteredSwarm(view, swarmId, selfId);
-  if (newMaster === selfId) throw new MeshError("is_master", `${selfId} is the master already`);
-  const to = [memberOf(swarm, newMaster)];
-  const content = transferContent("master_transfer", swarmId, selfId, newMaster);
+  const swarm = requireMasteredSwarm(view, swarmId, selfId);
+  if (newMaster === selfId) throw new MailroomError("is_master", `${selfId} is already the master`);
+  const to = [requireMember(swarm, newMaster)];
+  const last = swarm.handovers?.at(-1);
+  if (last?.to === selfId && last.proof === undefined && now - last.at < CONFIRMATION) {
+    throw new MailroomError(
+      "transfer_open",
+      `${last.from} has not confirmed the transfer to ${selfId} yet: try again later`,
+    );
+  }
+  const content = JSON.stringify({
+    type: "system",
+    action: "master_transfer",
+    swarm_id: swarmId,
+    old_master: selfId,
+    new_master: newMaster,
+    agent_id: newMaster,
+  });
   return { recipient: newMaster, type: "system", content, to, completes: { transferTo: newMaster } };
 }
 
-/** `undefined` when it was completed before, or when the swarm is gone. */
+export interface TransferCompletion {
+  readonly newMaster: string;
+  readonly now: number;
+  /** Signs the content of a message to all members. */
+  readonly prove: (content: string) => HandoverProof;
+}
+
+/** Returns `undefined` when the transfer was completed before, or the swarm no longer exists. */
 export function completeTransfer(
-  view: MeshView,
+  view: MembershipView,
   swarmId: string,
   selfId: string,
-  newMaster: string,
+  { newMaster, now, prove }: TransferCompletion,
 ): Operation | undefined {
   const swarm = view.swarms.get(swarmId);
-  if (swarm?.master !== selfId || !swarm.members.has(newMaster)) return undefined;
-  const content = transferContent("master_changed", swarmId, selfId, newMaster);
+  const to = swarm?.members.get(newMaster);
+  if (swarm?.master !== selfId || to === undefined) return undefined;
+  const at = handoverTime(swarm, now);
+  const proof = prove(writeHandover({ swarmId, from: selfId, to, at }));
+  const handovers = lastOf([...(swarm.handovers ?? []), { from: selfId, to: newMaster, at, proof }]);
   return {
     writes: [
-      { kind: "mesh.swarm.put", swarm: { ...recordOf(swarm), master: newMaster } },
+      { kind: "mesh.swarm.put", swarm: { ...toSwarmRecord(swarm), master: newMaster, handovers } },
       ...[...swarm.pending.keys()].map(
         (agentId): ViewWrite => ({ kind: "mesh.pending.remove", swarmId, agentId }),
       ),
     ],
-    announcements: [{ recipient: BROADCAST, type: "system", content, to: othersOf(swarm, selfId) }],
+    announcements: [announceMaster({ ...swarm, master: newMaster, handovers }, otherMembers(swarm, selfId))],
     event: { action: "master_changed", agentId: newMaster, initiatedBy: selfId },
   };
 }
 
-function transferContent(action: string, swarmId: string, oldMaster: string, newMaster: string): string {
-  return JSON.stringify({
-    type: "system",
-    action,
-    swarm_id: swarmId,
-    old_master: oldMaster,
-    new_master: newMaster,
-    agent_id: newMaster,
-  });
+/** Tells members who the master is, with the proofs. The last change must be the one to this master. */
+export function announceMaster(swarm: Swarm, to: readonly Member[]): Announcement {
+  const last = swarm.handovers?.at(-1);
+  const master = requireMember(swarm, swarm.master);
+  const { from = swarm.master, at = swarm.joinedAt } = last ?? {};
+  const content = writeHandover({ swarmId: swarm.id, from, to: master, at, proofs: proofsOf(swarm) });
+  return { recipient: BROADCAST, type: "system", content, to };
 }
 
-/** Who gets a message: one member, or everybody else. */
-export function recipientsOf(swarm: Swarm, selfId: string, recipient: string): Member[] {
-  if (recipient === BROADCAST) return othersOf(swarm, selfId);
+/** Returns the recipients of a message: one member, or all others. */
+export function recipientsFor(swarm: Swarm, selfId: string, recipient: string): Member[] {
+  if (recipient === BROADCAST) return otherMembers(swarm, selfId);
   const wrong = checkAgentId(recipient);
-  if (wrong !== undefined) throw new MeshError("invalid_message", `the recipient ${wrong}`);
-  if (recipient === selfId) throw new MeshError("invalid_message", "the recipient is this agent itself");
-  return [memberOf(swarm, recipient)];
+  if (wrong !== undefined) throw new MailroomError("invalid_message", `the recipient ${wrong}`);
+  if (recipient === selfId) throw new MailroomError("invalid_message", "the recipient is this agent");
+  return [requireMember(swarm, recipient)];
 }

@@ -1,24 +1,26 @@
-/** Member-list synchronisation: the master's list is the truth about who is in; keys that we have stay as they are. */
+/** Member list synchronization: the master's list decides who is a member; known keys are kept. */
 import type { ViewWrite } from "../writes.js";
-import { recordOf } from "./operations.js";
-import type { Member, Swarm, SwarmSettings } from "./types.js";
+import { listedHandovers } from "./handover.js";
+import { toSwarmRecord } from "./operations.js";
+import type { HandoverProof, Member, Swarm, SwarmSettings } from "./types.js";
 
 export interface MasterList {
   readonly members: readonly Member[];
   readonly name?: string;
   readonly settings?: SwarmSettings;
+  readonly handovers?: readonly HandoverProof[];
 }
 
 export interface SyncDecision {
-  /** Who comes and who goes. */
+  /** Added and removed members. */
   readonly members: readonly ViewWrite[];
-  /** Its name and settings, where they have changed. */
+  /** The swarm's name and settings, if they changed. */
   readonly record: readonly ViewWrite[];
-  /** Members for whom the master names another key than we have: somebody rotated, or somebody lies. */
+  /** Members whose key at the master differs from the known one: a missed rotation, or an attack. */
   readonly conflicts: readonly string[];
 }
 
-export function decideSync(swarm: Swarm, selfId: string, list: MasterList): SyncDecision {
+export function decideSync(swarm: Swarm, selfId: string, list: MasterList, now: number): SyncDecision {
   const members: ViewWrite[] = [];
   const conflicts: string[] = [];
   const named = new Set(list.members.map(({ agentId }) => agentId));
@@ -32,15 +34,22 @@ export function decideSync(swarm: Swarm, selfId: string, list: MasterList): Sync
     members.push({ kind: "mesh.member.remove", swarmId: swarm.id, agentId });
   }
   const { name, settings } = swarm;
-  const next = { ...recordOf(swarm), name: list.name ?? name, settings: list.settings ?? settings };
+  const handovers = listedHandovers(swarm, list.handovers ?? [], now);
+  const next = {
+    ...toSwarmRecord(swarm),
+    name: list.name ?? name,
+    settings: list.settings ?? settings,
+    ...(handovers !== undefined && { handovers }),
+  };
   const changed =
+    handovers !== undefined ||
     next.name !== name ||
     next.settings.allowMemberInvite !== settings.allowMemberInvite ||
     next.settings.requireApproval !== settings.requireApproval;
   return { members, record: changed ? [{ kind: "mesh.swarm.put", swarm: next }] : [], conflicts };
 }
 
-/** A new member. That it was banned is over: the master has let it in. */
+/** Adds a member. Its ban ends, because the master admitted it. */
 export function memberWrites(swarm: Pick<Swarm, "id" | "bans">, member: Member): ViewWrite[] {
   const { id: swarmId, bans } = swarm;
   const put: ViewWrite = { kind: "mesh.member.put", swarmId, member };

@@ -1,10 +1,12 @@
-/** Makes messages that every peer can digest: canonical time, no nulls, normal priority left out. */
-import { MeshError } from "../errors.js";
+/** Builds messages that every peer accepts: canonical timestamps, no nulls, default priority omitted. */
+
+import { isRecord, isUuid, MailroomError } from "../../base/index.js";
 import type { KeyPair } from "../identity/keys.js";
 import { signFields } from "../signature.js";
 import { formatTime, parseTime } from "../time.js";
-import { checkContent, isUuid } from "./check.js";
-import { isRecord, type Problem, readAttachments, readMetadata, readReferences } from "./extras.js";
+import { checkContent } from "./check.js";
+
+import { type FieldProblem, readAttachments, readMetadata, readReferences } from "./extras.js";
 import { SEAL_FIELD, SEAL_PLACEHOLDER, sealMessage } from "./seal.js";
 import {
   ASP_VERSION,
@@ -15,8 +17,8 @@ import {
   PRIORITIES,
 } from "./types.js";
 
-/** A message before it is signed. Kept in the outbox, because the signature may have to be made anew. */
-export interface Draft {
+/** A message before signing. The outbox stores it unsigned, because it may have to be signed again. */
+export interface UnsignedMessage {
   readonly message_id: string;
   readonly swarm_id: string;
   readonly recipient: string;
@@ -25,10 +27,10 @@ export interface Draft {
   readonly extras?: MessageExtras;
 }
 
-/** @throws MeshError naming every field that is wrong: what every peer would refuse is not sent to any. */
-export function checkDraft(draft: Draft): void {
+/** Rejects what peers would refuse. @throws MailroomError naming every invalid field */
+export function checkUnsignedMessage(draft: UnsignedMessage): void {
   const { content, extras = {} } = draft;
-  const problems: Problem[] = [];
+  const problems: FieldProblem[] = [];
   const add = (path: string, message: string | undefined): void => {
     if (message !== undefined) problems.push({ path, message });
   };
@@ -51,26 +53,28 @@ export function checkDraft(draft: Draft): void {
   readReferences(extras.references, "sending", problems);
   readAttachments(extras.attachments, problems);
   const { metadata } = extras;
-  // With room for what is added when it is signed.
+  // Reserves space for the seal.
   readMetadata(isRecord(metadata) ? { ...metadata, [SEAL_FIELD]: SEAL_PLACEHOLDER } : metadata, problems);
   if (problems.length === 0 && sizeOf(draft) > LIMITS.bodyBytes) {
-    add("", `is longer than ${LIMITS.bodyBytes} bytes with everything that it carries`);
+    add("", `exceeds ${LIMITS.bodyBytes} bytes including all extras`);
   }
   if (problems.length === 0) return;
   const list = problems.map(({ path, message }) => `${path} ${message}`.trim()).join("; ");
-  throw new MeshError("invalid_message", `the message cannot be sent: ${list}`, { details: { problems } });
+  throw new MailroomError("invalid_message", `the message cannot be sent: ${list}`, {
+    details: { problems },
+  });
 }
 
-/** Extras may come from outside, where types promise nothing. */
+/** Extras may come from untyped callers. */
 function checkText(value: unknown, holds: (text: string) => boolean, otherwise: string): string | undefined {
   return value === undefined || (typeof value === "string" && holds(value)) ? undefined : otherwise;
 }
 
-/** Of the sender, whoever that is, and of what signing adds. */
+/** Upper bound for the sender and the fields that signing adds. */
 const ENVELOPE_BYTES = 4_096;
 
-/** How long it will be on the wire, at most. */
-function sizeOf({ content, extras }: Draft): number {
+/** Upper bound of the size on the wire. */
+function sizeOf({ content, extras }: UnsignedMessage): number {
   return ENVELOPE_BYTES + Buffer.byteLength(JSON.stringify({ content, extras }));
 }
 
@@ -78,12 +82,12 @@ export interface Signer {
   readonly agentId: string;
   readonly endpoint: string;
   readonly pair: KeyPair;
-  /** Whether the fields that the protocol leaves unsigned are signed as well. */
+  /** Whether to also sign the fields that the protocol leaves unsigned. */
   readonly seals?: boolean;
 }
 
-/** Fields in the order in which the reference writes them; the same draft, time and key give the same bytes. */
-export function signDraft(draft: Draft, signer: Signer, at: number): MeshMessage {
+/** Fields in the order of the reference. The same message, time and key always give the same bytes. */
+export function signMessage(draft: UnsignedMessage, signer: Signer, at: number): MeshMessage {
   const { agentId, endpoint, pair, seals = false } = signer;
   const { message_id, swarm_id, recipient, type, content, extras = {} } = draft;
   const timestamp = formatTime(at);

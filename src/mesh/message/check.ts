@@ -1,9 +1,11 @@
-/** Reads a message from the wire: every field checked once, problems named by path, ids in lower case. */
+/** Reads a message from the wire. Checks every field, names problems by path, and lower-cases ids. */
+
+import { isRecord, isUuid } from "../../base/index.js";
 import { checkAgentId } from "../identity/agent-id.js";
 import { decodeBase64 } from "../identity/base64.js";
 import { parseCanonicalTime, parseTime } from "../time.js";
 import { checkEndpoint } from "./endpoint.js";
-import { isRecord, type Problem, readAttachments, readMetadata, readReferences } from "./extras.js";
+import { type FieldProblem, readAttachments, readMetadata, readReferences } from "./extras.js";
 import {
   ASP_VERSION,
   LIMITS,
@@ -15,24 +17,19 @@ import {
   type Priority,
 } from "./types.js";
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const VERSION = /^(\d{1,9})\.\d{1,9}\.\d{1,9}$/u;
 
-export function isUuid(text: string): boolean {
-  return UUID.test(text);
-}
-
-/** ASP: Versioning. Same major, else why not. */
+/** ASP: Versioning. Accepts the same major version; returns the problem otherwise. */
 export function checkVersion(text: string): string | undefined {
   const major = VERSION.exec(text)?.[1];
   if (major === undefined) return "must be a semantic version such as 0.1.0";
   return Number(major) === Number(ASP_VERSION.split(".")[0])
     ? undefined
-    : `${text} is another major version than ${ASP_VERSION}`;
+    : `${text} has another major version than ${ASP_VERSION}`;
 }
 
-/** Code points, because that is what the reference counts. */
+/** Counts code points, as the reference does. */
 export function tooLong(text: string, limit: number): boolean {
   if (text.length <= limit) return false;
   if (text.length > 2 * limit) return true;
@@ -41,7 +38,7 @@ export function tooLong(text: string, limit: number): boolean {
   return count > limit;
 }
 
-/** The beginning of a text, by code points: half a character has no spelling in UTF-8. */
+/** Truncates by code points, because half a surrogate pair cannot be encoded in UTF-8. */
 export function cutTo(text: string, limit: number): string {
   return tooLong(text, limit)
     ? Array.from(text.slice(0, 2 * limit))
@@ -50,11 +47,18 @@ export function cutTo(text: string, limit: number): string {
     : text;
 }
 
-export type CheckedMessage = { readonly message: MeshMessage } | { readonly problems: readonly Problem[] };
+/** For names: they are shown in lists, where a line break could forge a line. */
+export function toOneLine(text: string): string {
+  return text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ");
+}
+
+export type CheckedMessage =
+  | { readonly message: MeshMessage }
+  | { readonly problems: readonly FieldProblem[] };
 
 export function checkMessage(value: unknown): CheckedMessage {
   if (!isRecord(value)) return { problems: [{ path: "", message: "must be a JSON object" }] };
-  const problems: Problem[] = [];
+  const problems: FieldProblem[] = [];
   const add = (path: string, message: string | undefined): void => {
     if (message !== undefined) problems.push({ path, message });
   };
@@ -71,7 +75,7 @@ export function checkMessage(value: unknown): CheckedMessage {
   const protocol_version = text("protocol_version", checkVersion);
   const message_id = text("message_id", checkUuid).toLowerCase();
   const timestamp = text("timestamp", (time) =>
-    parseCanonicalTime(time) === undefined ? "must look like 2026-02-05T14:30:00.000Z" : undefined,
+    parseCanonicalTime(time) === undefined ? "must have the form 2026-02-05T14:30:00.000Z" : undefined,
   );
   const sender = readSender(value.sender, add);
   const recipient = text("recipient", (id) => (id === "broadcast" ? undefined : checkAgentId(id)));
@@ -79,7 +83,7 @@ export function checkMessage(value: unknown): CheckedMessage {
   const type = text("type", (name) => oneOf(MESSAGE_TYPES, name));
   const content = text("content", checkContent);
   const signature = text("signature", (base64) =>
-    decodeBase64(base64)?.length === 64 ? undefined : "must be base64 of 64 bytes",
+    decodeBase64(base64)?.length === 64 ? undefined : "must be the base64 encoding of 64 bytes",
   );
   const message: Mutable<MeshMessage> = {
     protocol_version,
@@ -100,8 +104,8 @@ export function checkContent(content: string): string | undefined {
   if (tooLong(content, LIMITS.contentCharacters)) {
     return `must not be longer than ${LIMITS.contentCharacters} characters`;
   }
-  // It could not be encoded, so each side would sign other bytes.
-  return LONE_SURROGATE.test(content) ? "must not hold a lone surrogate" : undefined;
+  // Cannot be encoded in UTF-8, so each side would sign different bytes.
+  return LONE_SURROGATE.test(content) ? "must not contain a lone surrogate" : undefined;
 }
 
 function readSender(
@@ -123,12 +127,12 @@ function readSender(
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** Null counts as absent: some send it. Fills in what is there. */
+/** Reads the optional fields. Null counts as absent, because some peers send it. */
 function readExtras(
   into: Mutable<MessageExtras>,
   value: Readonly<Record<string, unknown>>,
   add: (path: string, message: string | undefined) => void,
-  problems: Problem[],
+  problems: FieldProblem[],
 ): void {
   const optional = (name: string, check: (text: string) => string | undefined): string | undefined => {
     const field = value[name] ?? undefined;

@@ -1,11 +1,15 @@
-/** ASP: References Field, attachments, metadata. Strict when sending; when receiving, unknown words pass as they are. */
+/**
+ * ASP: references, attachments and metadata. Strict when sending; when receiving, unknown types and actions are
+ * accepted.
+ */
+import { isRecord } from "../../base/index.js";
 import { decodeBase64 } from "../identity/base64.js";
 import { isHttpsUrl } from "./endpoint.js";
 import { type Attachment, LIMITS, type Reference } from "./types.js";
 
 export type Direction = "sending" | "receiving";
 
-/** What each reference type must have. */
+/** Required fields of each reference type. */
 export const REFERENCE_FIELDS: Readonly<Record<string, readonly (keyof Reference)[]>> = {
   github_repo: ["repo"],
   github_issue: ["repo", "number"],
@@ -26,21 +30,17 @@ export const REFERENCE_ACTIONS = [
 
 const REPO = /^[a-zA-Z0-9_.-]+\/[a-zA-Z0-9_.-]+$/u;
 
-export interface Problem {
+export interface FieldProblem {
   readonly path: string;
   readonly message: string;
 }
 
 type Item = Readonly<Record<string, unknown>>;
 
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 export function readReferences(
   value: unknown,
   direction: Direction,
-  problems: Problem[],
+  problems: FieldProblem[],
 ): Reference[] | undefined {
   return readList("references", value, LIMITS.references, problems, (item, path) =>
     readReference(item, path, direction, problems),
@@ -51,7 +51,7 @@ function readReference(
   item: Item,
   path: string,
   direction: Direction,
-  problems: Problem[],
+  problems: FieldProblem[],
 ): Reference | undefined {
   const before = problems.length;
   const text = (name: "type" | "repo" | "sha" | "url" | "action"): string | undefined => {
@@ -71,9 +71,11 @@ function readReference(
   }
   if (type === undefined || type === "") problems.push({ path: `${path}.type`, message: "is required" });
   if (repo !== undefined && !REPO.test(repo)) {
-    problems.push({ path: `${path}.repo`, message: "must look like owner/name" });
+    problems.push({ path: `${path}.repo`, message: "must have the form owner/name" });
   }
-  const needed = type === undefined ? undefined : REFERENCE_FIELDS[type];
+  // A stranger chooses the type: `constructor` is none.
+  const needed =
+    type !== undefined && Object.hasOwn(REFERENCE_FIELDS, type) ? REFERENCE_FIELDS[type] : undefined;
   for (const name of needed ?? []) {
     if ((item[name] ?? undefined) === undefined) {
       problems.push({ path: `${path}.${name}`, message: `is required for ${type}` });
@@ -99,13 +101,13 @@ function readReference(
   };
 }
 
-export function readAttachments(value: unknown, problems: Problem[]): Attachment[] | undefined {
+export function readAttachments(value: unknown, problems: FieldProblem[]): Attachment[] | undefined {
   return readList("attachments", value, LIMITS.attachments, problems, (item, path) =>
     readAttachment(item, path, problems),
   );
 }
 
-function readAttachment(item: Item, path: string, problems: Problem[]): Attachment | undefined {
+function readAttachment(item: Item, path: string, problems: FieldProblem[]): Attachment | undefined {
   const { type, mime_type, content } = item;
   if (type !== "url" && type !== "inline") {
     problems.push({ path: `${path}.type`, message: "must be url or inline" });
@@ -132,14 +134,14 @@ function checkUrlContent(content: string): string | undefined {
 }
 
 function checkInlineContent(content: string): string | undefined {
-  // The length of the text tells the size before anything is decoded.
+  // Checks the size before decoding.
   if (content.length > Math.ceil(LIMITS.inlineBytes / 3) * 4) {
     return `must not be longer than ${LIMITS.inlineBytes} bytes`;
   }
   return decodeBase64(content) === undefined ? "must be base64 with padding" : undefined;
 }
 
-export function readMetadata(value: unknown, problems: Problem[]): Item | undefined {
+export function readMetadata(value: unknown, problems: FieldProblem[]): Item | undefined {
   if (value === undefined || value === null) return undefined;
   if (!isRecord(value)) {
     problems.push({ path: "metadata", message: "must be an object" });
@@ -160,7 +162,7 @@ function readList<T>(
   name: string,
   value: unknown,
   limit: number,
-  problems: Problem[],
+  problems: FieldProblem[],
   read: (item: Item, path: string) => T | undefined,
 ): T[] | undefined {
   if (value === undefined || value === null) return undefined;

@@ -1,19 +1,20 @@
 /**
- * A second signature over what the protocol's own does not cover: sender, thread, priority, expiry, attachments,
- * references, metadata. It travels in the metadata, where other implementations carry it along unread.
+ * The seal is a second signature over the fields that the protocol leaves unsigned: sender, thread, priority, expiry,
+ * attachments, references, metadata. It is stored in the metadata, where other implementations ignore it.
  */
+
+import { isRecord } from "../../base/index.js";
 import { decodeBase64 } from "../identity/base64.js";
 import { type KeyPair, type PublicKey, verifyAside } from "../identity/keys.js";
-import { isRecord } from "./extras.js";
 import type { MeshMessage } from "./types.js";
 
 export const SEAL_FIELD = "mailroom_seal";
-/** As long as every seal: 64 bytes in base64. For measuring a message before it is signed. */
+/** Has the length of every seal, 64 bytes in base64, to measure a message before it is signed. */
 export const SEAL_PLACEHOLDER = "x".repeat(88);
 
 export type SealVerdict = "sealed" | "unsealed" | "broken";
 
-/** Whoever changes, adds or takes away anything of the message breaks its seal. */
+/** Any later change of the message breaks the seal. */
 export function sealMessage(message: MeshMessage, pair: KeyPair): MeshMessage {
   const seal = pair.sign(sealedBytes(message)).toString("base64");
   return { ...message, metadata: { ...message.metadata, [SEAL_FIELD]: seal } };
@@ -28,8 +29,8 @@ export async function checkSeal(message: MeshMessage, publicKey: PublicKey): Pro
 }
 
 /**
- * The signature of the message stands for the six fields that it covers. The word at the beginning keeps a seal from
- * being taken for any other signature of the same key, and the other way round.
+ * The message's signature covers the other six fields. The prefix separates seals from other signatures of the same
+ * key.
  */
 function sealedBytes(message: MeshMessage): Buffer {
   const { sender, in_reply_to, thread_id, priority, expires_at, attachments, references, metadata } = message;
@@ -56,7 +57,7 @@ function sealedBytes(message: MeshMessage): Buffer {
   return Buffer.from(`mailroom-seal-1\n${JSON.stringify(fields)}`, "utf8");
 }
 
-/** Keys of objects have no order that survives every reader. */
+/** Sorts keys, because JSON objects have no order. */
 function inOrder(value: unknown, without?: string): unknown {
   if (Array.isArray(value)) return value.map((item) => inOrder(item));
   if (!isRecord(value)) return value;

@@ -1,4 +1,5 @@
-/** ASP: Message Format. Wire names as they are. */
+/** ASP: Message Format, with the names of the wire. */
+import { MAX_MESSAGE_BYTES } from "../settings.js";
 
 export const ASP_VERSION = "0.1.0";
 
@@ -23,7 +24,7 @@ export interface Attachment {
   readonly content: string;
 }
 
-/** Not covered by the signature: hints, on which nothing may rest. */
+/** Not covered by the protocol's signature: hints only, nothing may rely on them. */
 export interface MessageExtras {
   readonly in_reply_to?: string;
   readonly thread_id?: string;
@@ -48,8 +49,7 @@ export interface MeshMessage extends MessageExtras {
 
 export const LIMITS = {
   contentCharacters: 65_536,
-  bodyBytes: 2 * 1024 * 1024,
-  jsonDepth: 32,
+  bodyBytes: MAX_MESSAGE_BYTES,
   attachments: 16,
   inlineBytes: 1024 * 1024,
   references: 64,
@@ -57,4 +57,6 @@ export const LIMITS = {
   metadataBytes: 16 * 1024,
   urlCharacters: 2_048,
   nameCharacters: 256,
+  /** Of one swarm. A list of them fits into the answer to a join. */
+  members: 10_000,
 } as const;

@@ -1,26 +1,26 @@
-/** ASP: State Portability. What an import changes: all of it decided before the first row is written. */
-import type { Member, MeshView, SwarmRecord } from "../membership/types.js";
+/** ASP: State Portability. Decides all changes of an import before the first row is written. */
+import type { Member, MembershipView, SwarmRecord } from "../membership/types.js";
 import type { MessageType } from "../message/types.js";
 import { MESSAGE_TYPES } from "../message/types.js";
-import { type BoxStatus, type QueuedMessage, queueKey } from "../queue.js";
+import { type BoxStatus, type QueuedMessage, queueKey } from "../messages.js";
 import type { MeshRowWrite } from "../writes.js";
-import type { StateFile } from "./file.js";
+import type { StateDocument } from "./format.js";
 
 export interface ImportContext {
-  readonly view: MeshView;
-  /** This agent as it is now. */
+  readonly view: MembershipView;
+  /** This agent, as it is now. */
   readonly self: Member;
   readonly now: number;
-  /** A free alias for a swarm that has none here. */
+  /** Returns a free alias for a swarm without one. */
   readonly aliasFor: (name: string, taken: ReadonlySet<string>) => string;
 }
 
 export interface ImportDecision {
   readonly writes: readonly MeshRowWrite[];
-  /** What was left as it is here, because the file contradicts it. */
+  /** Contradictions between the file and the local state; the local state was kept. */
   readonly conflicts: readonly string[];
   readonly schemaVersion: string;
-  /** What the file has; of keys, those that are new here. */
+  /** Contents of the file; for keys, only the new ones. */
   readonly counts: {
     readonly swarms: number;
     readonly publicKeys: number;
@@ -31,19 +31,19 @@ export interface ImportDecision {
 }
 
 export function decideImport(
-  file: StateFile,
+  file: StateDocument,
   mode: "merge" | "replace",
   context: ImportContext,
 ): ImportDecision {
   const { view, now, self } = context;
-  const local: MeshView =
+  const local: MembershipView =
     mode === "merge"
       ? view
       : { ...view, swarms: new Map(), mutedAgents: new Map(), mutedSwarms: new Map(), keys: new Map() };
   const sparing = Object.values(file.swarms).map(({ swarm_id }) => swarm_id);
   const writes: MeshRowWrite[] = mode === "replace" ? [{ kind: "mesh.clear", sparing }] : [];
   const conflicts: string[] = [];
-  // Those that stay: what is here, or is in the file and has a name here already.
+  // Swarms that keep their alias: all local ones in a merge, those of the file in a replacement.
   const staying = [...view.swarms.values()].filter(({ id }) => mode === "merge" || sparing.includes(id));
   const aliases = new Set(staying.map(({ alias }) => alias));
 
@@ -65,23 +65,23 @@ export function decideImport(
       };
       writes.push({ kind: "mesh.swarm.put", swarm: record });
     } else if (known.master !== swarm.master) {
-      // Never silently: a file must not make somebody the master.
+      // Reported, because a file must not change the master.
       conflicts.push(
-        `swarm ${swarm.swarm_id}: the file's master is ${swarm.master}, here it is ${known.master}`,
+        `swarm ${swarm.swarm_id}: the file names ${swarm.master} as the master, the local state ${known.master}`,
       );
     }
     const bans = view.swarms.get(swarm.swarm_id)?.bans;
     for (const { agent_id, endpoint, public_key, joined_at } of swarm.members) {
       const there = known?.members.get(agent_id);
       if (bans?.has(agent_id) === true) {
-        conflicts.push(`swarm ${swarm.swarm_id}: ${agent_id} was kicked here and stays out`);
+        conflicts.push(`swarm ${swarm.swarm_id}: ${agent_id} was kicked and is not added again`);
       } else if (there === undefined) {
-        // Of ourselves nobody knows the key and the place better: the file may be from before they changed.
+        // The file may be older than this agent's current key and endpoint.
         const who = agent_id === self.agentId ? self : { agentId: agent_id, endpoint, publicKey: public_key };
         const member: Member = { ...who, joinedAt: joined_at };
         writes.push({ kind: "mesh.member.put", swarmId: swarm.swarm_id, member });
       } else if (there.publicKey !== public_key && agent_id !== self.agentId) {
-        conflicts.push(`swarm ${swarm.swarm_id}: another key of ${agent_id} is known here and was kept`);
+        conflicts.push(`swarm ${swarm.swarm_id}: the local key of ${agent_id} differs and was kept`);
       }
     }
   }
@@ -99,11 +99,17 @@ export function decideImport(
   )) {
     const there = local.keys.get(agentId);
     if (there !== undefined && there.publicKey !== publicKey) {
-      conflicts.push(`another cached key of ${agentId} is known here and was kept`);
+      conflicts.push(`the cached local key of ${agentId} differs and was kept`);
       continue;
     }
     if (there !== undefined && there.fetchedAt >= fetchedAt) continue;
-    const key = { agentId, publicKey, fetchedAt, ...(endpoint != null && { endpoint }) };
+    // A time in the future would keep the key from being fetched again.
+    const key = {
+      agentId,
+      publicKey,
+      fetchedAt: Math.min(fetchedAt, now),
+      ...(endpoint != null && { endpoint }),
+    };
     writes.push({ kind: "mesh.key.put", key });
     publicKeys += 1;
   }
@@ -123,10 +129,10 @@ export function decideImport(
   };
 }
 
-/** Old messages are there to be read, for as long as others are from now; none of them wakes anybody. */
-function importedMessages(file: StateFile, now: number): QueuedMessage[] {
+/** Imported messages can be read and are retained from now on like others; they trigger nothing. */
+function importedMessages(file: StateDocument, now: number): QueuedMessage[] {
   const inbox = (file.inbox ?? []).map((item) => ({ item, box: boxOf(item.status) }));
-  // 1.0.0 files of the reference: what was not processed counts as unread.
+  // 1.0.0 files of the reference: unprocessed messages count as unread.
   const queue = (file.message_queue ?? []).map((item) => ({
     item,
     box: item.status === "pending" || item.status === "processing" ? ("unread" as const) : ("read" as const),

@@ -1,4 +1,4 @@
-/** The one place where the driver is imported as a value. */
+/** The only file that imports the driver as a value. */
 import Driver from "better-sqlite3";
 
 export type Database = Driver.Database;
@@ -7,9 +7,9 @@ export const SqliteError = Driver.SqliteError;
 export type SqliteError = InstanceType<typeof SqliteError>;
 
 export interface ConnectionOptions {
-  /** How long SQLite waits, blocking, for another connection that is in the way. */
+  /** How long SQLite blocks while another connection holds the lock. */
   readonly busyTimeout: number;
-  /** Leaves the file as it is, whatever is done. */
+  /** Never changes the file. */
   readonly readonly?: boolean;
 }
 

@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
-import type { Clock } from "../../journal/ports.js";
+import type { Clock } from "../../base/index.js";
 import type { Database } from "./driver.js";
 
 /**
- * Notices that another connection has written: what is kept in memory is then read again. There should be none, because
- * of the lock; but a lock can be removed, and what a stale writer adds must be refused as stale.
+ * Detects writes of another connection and then rereads what is cached. The lock should prevent them; but a lock file
+ * can be removed, and a stale writer's appends must be rejected as stale.
  */
 export class ForeignWrites {
   readonly #version;
@@ -28,8 +28,8 @@ export class ForeignWrites {
 const CHECK_EVERY = 1_000;
 
 /**
- * Notices that the file was deleted or replaced while it is open. Writes would go on without an error, into a file that
- * nobody can find again.
+ * Detects that the open file was deleted or replaced. Writes would continue without an error, into a file that cannot
+ * be found again.
  */
 export function watchFile(path: string, clock: Clock): () => void {
   const identify = (): string | undefined => {
@@ -46,7 +46,7 @@ export function watchFile(path: string, clock: Clock): () => void {
     if (found === opened) return;
     throw new Error(
       `${path} was ${found === undefined ? "deleted" : "replaced"} while it was in use. ` +
-        "Put a copy of it back, or start with another data directory",
+        "Restore a backup, or start with another data directory",
     );
   };
 }

@@ -2,15 +2,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { VirtualClock } from "../../../test/kit/virtual-clock.js";
-import type { RowWrite } from "../../engine/ports.js";
-import { systemLoop } from "../../journal/system.js";
-import type { WriterLimits } from "../../journal/writer.js";
-import { append, entriesOf, key, put, task } from "../contract/fixtures.js";
+import type { RowWrite, WriterLimits } from "../../journal/index.js";
+import { systemLoop } from "../../journal/index.js";
+import { append, entriesOf, key, put, task } from "../../testing/contracts/fixtures.js";
+import { VirtualClock } from "../../testing/virtual-clock.js";
+import { defineTableSet } from "../table-set.js";
+import { TABLE_SETS } from "../tables/all.js";
 import { type Database, openDatabase, SqliteError } from "./driver.js";
 import { migrate } from "./migrate.js";
-import { defineRoom } from "./room.js";
-import { ROOMS } from "./rooms/index.js";
 import { SqliteStore } from "./store.js";
 
 interface Note extends RowWrite {
@@ -22,9 +21,9 @@ interface Fault extends RowWrite {
   readonly error: Error;
 }
 
-/** A room of the test's own, with a table and a write that fails as it is told. */
-const faultRoom = defineRoom<Note | Fault>({
-  room: "fault",
+/** Tables of this test, with a write that fails on demand. */
+const faultTables = defineTableSet<Note | Fault>({
+  name: "fault",
   migrations: [{ number: 1, name: "notes", sql: "CREATE TABLE notes (text TEXT UNIQUE CHECK (text <> ''))" }],
   writes: {
     "note.add": ({ db }) => {
@@ -54,12 +53,12 @@ describe("groups", () => {
     db = openDatabase(join(directory, "mailroom.db"), { busyTimeout: 0 });
     db.pragma("journal_mode = WAL");
     db.pragma("synchronous = OFF");
-    const rooms = [...ROOMS, faultRoom];
-    migrate(db, rooms, () => 0);
+    const tableSets = [...TABLE_SETS, faultTables];
+    migrate(db, tableSets, () => 0);
     clock = new VirtualClock();
     store = new SqliteStore({
       db,
-      rooms,
+      tableSets,
       clock,
       loop: systemLoop,
       writerLimits,
@@ -80,12 +79,12 @@ describe("groups", () => {
   beforeEach(() => open());
   afterEach(() => close());
   const notes = () => db.prepare("SELECT text FROM notes ORDER BY rowid").pluck().all();
-  /** Enough turns of the event loop for whatever is due. */
+  /** Enough turns of the event loop for everything that is due. */
   const turns = async (count = 5) => {
     for (let turn = 0; turn < count; turn += 1) await new Promise((resume) => setImmediate(resume));
   };
 
-  it("turns a constraint of a room's table into a conflict of that batch alone", async () => {
+  it("turns a violated constraint into a conflict of that batch alone", async () => {
     const outcomes = await Promise.allSettled([
       store.commit({ appends: [append(key(1), 0, "a")], rows: [note("one")] }),
       store.commit({ appends: [append(key(1), 1, "b")], rows: [note("two"), note("one")] }),
@@ -102,8 +101,8 @@ describe("groups", () => {
     expect(entriesOf(await store.read(key(1)))).toEqual(["a", "c"]);
   });
 
-  it("hands a bug in a room's write to the caller of that batch alone", async () => {
-    const bug = new TypeError("a bug in the room");
+  it("rejects only the batch whose write handler has a bug", async () => {
+    const bug = new TypeError("a bug in the write handler");
     const [broken, fine] = await Promise.allSettled([
       store.commit({ appends: [append(key(1), 0, "a")], rows: [note("one"), fault(bug)] }),
       store.commit({ appends: [append(key(1), 0, "b")], rows: [note("one")] }),
@@ -113,7 +112,7 @@ describe("groups", () => {
     expect(notes()).toEqual(["one"]);
   });
 
-  it("says which write a store has no room for, also to who goes past commit", async () => {
+  it("names the unknown kind of a write, also to callers that bypass commit", async () => {
     await expect(store.commit({ appends: [], rows: [{ kind: "mesh.put" }] })).rejects.toThrow(/"mesh.put"/);
     const pushed = new Promise((durable, refused) => {
       store.writer.push({ appends: [], rows: [{ kind: "mesh.put" }], durable, refused });
@@ -126,7 +125,7 @@ describe("groups", () => {
     expect(kept.status).toBe("fulfilled");
   });
 
-  it("puts appends of one journal that meet in a group into one row, as far as a row may grow", async () => {
+  it("merges appends of one journal in a group into one row, up to the limit of a row", async () => {
     await reopen({ rowCharacters: 20 });
     const commits = ["one", "two", "three", "four"].map((text, expected) =>
       store.commit({ appends: [append(key(1), expected, text)] }),
@@ -139,7 +138,7 @@ describe("groups", () => {
     expect(positions).toEqual([1, 1, 2, 2]);
   });
 
-  it("commits a large crowd in several transactions without losing the order", async () => {
+  it("commits many batches in several transactions without losing the order", async () => {
     await reopen({ groupWrites: 10, groupCharacters: 60, rowCharacters: 0 });
     const commits = Array.from({ length: 200 }, (_, number) =>
       store.commit({ appends: [append(key(1), number, `${number}`)] }),
@@ -159,8 +158,8 @@ describe("groups", () => {
     expect(order).toEqual(["commit 0", "other work", "commit 1", "commit 2"]);
   });
 
-  describe("when too much waits", () => {
-    it("refuses posts by number, at once, takes results all the same, and posts again when there is room", async () => {
+  describe("a full write queue", () => {
+    it("rejects posts at once by number, still accepts results, and accepts posts again when there is capacity", async () => {
       await reopen({ units: 4 });
       const batch = (number: number) => ({ appends: [append(key(number), 0, "a")] });
       const waiting = [1, 2, 3].map((number) => store.commit(batch(number)));
@@ -171,7 +170,7 @@ describe("groups", () => {
       expect(await store.readAll(0, 10)).toHaveLength(6);
     });
 
-    it("refuses by size, but takes a batch of any size when nothing waits", async () => {
+    it("rejects posts by size, but accepts a batch of any size when nothing waits", async () => {
       await reopen({ characters: 50, groupCharacters: 20 });
       const large = (number: number) => ({ appends: [append(key(number), 0, "x".repeat(100))] });
       const first = store.commit(large(1));
@@ -181,15 +180,15 @@ describe("groups", () => {
     });
   });
 
-  describe("when nothing can be written for a while", () => {
-    /** Keeps everybody from writing until it is called. */
+  describe("a store that cannot be written for a while", () => {
+    /** Blocks every writer until it is called. */
     const lockOut = (): (() => void) => {
       const other = openDatabase(join(directory, "mailroom.db"), { busyTimeout: 0 });
       other.exec("BEGIN IMMEDIATE");
       return () => other.close();
     };
 
-    it("tries again until it can, with everything in order", async () => {
+    it("retries until it succeeds, with everything in order", async () => {
       await store.commit({ appends: [append(key(1), 0, "a")] });
       const letGo = lockOut();
       const commits = [1, 2, 3].map((expected) =>
@@ -210,7 +209,7 @@ describe("groups", () => {
       expect(store.writer.health).toMatchObject({ state: "open", waiting: 0 });
     });
 
-    it("says so after a quarter of a second, refuses posts and lets results wait", async () => {
+    it("is degraded after a quarter of a second: rejects posts and lets results wait", async () => {
       const states: string[] = [];
       store.writer.onState(() => states.push(store.writer.health.state));
       const letGo = lockOut();
@@ -229,7 +228,7 @@ describe("groups", () => {
       expect(entriesOf(await store.readAll(0, 10))).toEqual(["first", "result"]);
     });
 
-    it("treats a full disk alike", async () => {
+    it("treats a full disk the same way", async () => {
       await store.commit({ appends: [append(key(1), 0, "kept")], rows: [put(task(key(1)))] });
       const pages = Number(db.pragma("page_count", { simple: true }));
       db.pragma(`max_page_count = ${pages + 2}`);
@@ -247,7 +246,7 @@ describe("groups", () => {
       expect(entriesOf(await store.read(key(1)))).toEqual(["kept", "small"]);
     });
 
-    it("closes all the same after a few seconds, and tells what was not written", async () => {
+    it("closes after a few seconds and rejects what was not written", async () => {
       const letGo = lockOut();
       const lost = store.commit({ appends: [append(key(1), 0, "lost")] });
       await turns();
@@ -262,10 +261,10 @@ describe("groups", () => {
     });
   });
 
-  describe("when the disk fails", () => {
+  describe("a failed disk", () => {
     const broken = () => new SqliteError("disk I/O error", "SQLITE_IOERR_WRITE");
 
-    it("rejects everything from then on, and can still be read and closed", async () => {
+    it("rejects every later write, and can still be read and closed", async () => {
       await reopen({ groupWrites: 3 });
       await store.commit({ appends: [append(key(1), 0, "kept")] });
       const outcomes = await Promise.allSettled([
@@ -281,7 +280,7 @@ describe("groups", () => {
       expect(store.writer.health.state).toBe("failed");
     });
 
-    it("does not try again when the commit itself failed", async () => {
+    it("does not retry when COMMIT itself failed", async () => {
       // A deferred foreign key is checked by COMMIT: the one way to make COMMIT fail at will.
       db.exec(`
         CREATE TABLE parents (id INTEGER PRIMARY KEY);

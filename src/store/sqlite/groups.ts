@@ -1,35 +1,35 @@
+import { MailroomError } from "../../base/index.js";
 import {
   type Batch,
   type Group,
   type GroupResult,
   RowConflictError,
   type StoreDriver,
-} from "../../journal/ports.js";
-import { InvalidBatchError } from "../errors.js";
+} from "../../journal/index.js";
+import type { PreparedWrite } from "../table-set.js";
 import { type Database, SqliteError } from "./driver.js";
 import type { Journals } from "./journals.js";
-import type { WriteHandler } from "./room.js";
 import type { Undo } from "./undo.js";
 
-/** What became of one batch: the positions of its appends, or why it was refused. */
+/** Result of one batch: the positions of its appends, or why it was rejected. */
 type Outcome = readonly number[] | Error;
 
 export interface GroupParts {
   readonly db: Database;
   readonly journals: Journals;
-  readonly handlers: ReadonlyMap<string, WriteHandler>;
+  readonly handlers: ReadonlyMap<string, PreparedWrite>;
   readonly undo: Undo;
   /** @throws when the file is no longer the one that was opened */
   readonly checkFile: () => void;
-  /** Called first in every transaction. */
+  /** Called at the start of every transaction. */
   readonly begin: () => void;
   /** Called after every transaction that is durable. */
   readonly committed: () => void;
 }
 
 /**
- * Writes groups: one transaction each, on the calling thread. A batch that is refused is undone alone; a failure of
- * the database undoes the whole group, and is either one that may pass or the end of this connection.
+ * Writes groups: one transaction each, on the calling thread. A rejected batch is rolled back alone; a failure of the
+ * database rolls back the whole group, and is either transient or final for this connection.
  */
 export class SqliteGroups implements StoreDriver {
   readonly #parts: GroupParts;
@@ -44,16 +44,19 @@ export class SqliteGroups implements StoreDriver {
     done(this.#write(group.batches));
   }
 
-  /** Why a batch makes no sense to this store, whatever is stored. */
-  invalid({ appends, rows }: Batch): InvalidBatchError | undefined {
+  /** Why a batch is invalid, whatever is stored. */
+  invalid({ appends, rows }: Batch): MailroomError | undefined {
     for (const { journal, expected, count } of appends) {
       if (!Number.isSafeInteger(expected) || expected < 0 || !Number.isSafeInteger(count) || count < 1) {
-        return new InvalidBatchError(`an append of ${count} entries after number ${expected} of ${journal}`);
+        return new MailroomError(
+          "invalid_batch",
+          `an append of ${count} entries after number ${expected} of ${journal}`,
+        );
       }
     }
     for (const { kind } of rows ?? []) {
       if (!this.#parts.handlers.has(kind)) {
-        return new InvalidBatchError(`this store has no room for "${kind}"`);
+        return new MailroomError("invalid_batch", `this store has no handler for "${kind}"`);
       }
     }
     return undefined;
@@ -66,7 +69,7 @@ export class SqliteGroups implements StoreDriver {
       this.#parts.begin();
       const before = this.#parts.journals.position;
       const outcomes = this.#attemptAll(batches);
-      // A batch that has the transaction to itself needs no savepoint: if it is refused, nothing is left to keep.
+      // A batch alone in its transaction needs no savepoint: if it is rejected, nothing is left to commit.
       if (batches.length === 1 && outcomes[0] instanceof Error) this.#rollBack();
       else this.#commit();
       return { kind: "committed", outcomes, before };
@@ -91,7 +94,7 @@ export class SqliteGroups implements StoreDriver {
     });
   }
 
-  /** @throws what is wrong with the database and not with the batch */
+  /** @throws failures of the database, as opposed to the batch */
   #attempt(batch: Batch): Outcome {
     const invalid = this.invalid(batch);
     if (invalid !== undefined) return invalid;
@@ -100,7 +103,7 @@ export class SqliteGroups implements StoreDriver {
       const positions = batch.appends.map((append) => journals.append(append));
       for (const row of batch.rows ?? []) {
         try {
-          handlers.get(row.kind)?.carryOut(row);
+          handlers.get(row.kind)?.execute(row);
         } catch (error) {
           throw isConstraint(error) ? new RowConflictError(row.kind, error.message) : error;
         }
@@ -119,14 +122,14 @@ export class SqliteGroups implements StoreDriver {
   }
 
   #rollBack(): void {
-    // Some errors of SQLite have ended the transaction already.
+    // Some SQLite errors have already ended the transaction.
     if (this.#parts.db.inTransaction) this.#sql.rollback.run();
     this.#parts.undo.backTo(0);
   }
 
   /**
-   * Another connection in the way and a full disk pass, and the transaction has certainly left nothing behind. After
-   * anything else a second attempt proves nothing: a kernel that failed a sync may have dropped the pages, and a
+   * A lock of another connection and a full disk are transient, and the transaction has certainly written nothing.
+   * After any other failure a retry proves nothing: a kernel that failed an fsync may have dropped the pages, so a
    * commit could succeed without the data being there.
    */
   #fail(cause: unknown): "transient" | "final" {
@@ -146,8 +149,8 @@ function isConstraint(error: unknown): error is SqliteError {
 }
 
 /**
- * Tells the database's own failures from mistakes in one batch, which concern nobody else. A position or a journal that
- * is there already is no such mistake: somebody else writes, and nothing in memory can be trusted.
+ * Whether a failure is the database's, not one batch's. An existing position or journal counts as the database's:
+ * another process writes, and the cached state cannot be trusted.
  */
 function isOfDatabase(error: unknown): boolean {
   const ofBatch = /^SQLITE_(CONSTRAINT_(?!PRIMARYKEY|UNIQUE)|MISMATCH|TOOBIG|RANGE)/;

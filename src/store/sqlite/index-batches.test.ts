@@ -1,12 +1,22 @@
-/** What is kept in memory beside the tables: it must say what a look at every row says, whenever the process dies. */
+/** State cached beside the tables must agree with a scan of every row, whenever the process dies. */
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualLoop } from "../../../test/kit/manual-loop.js";
 import { seededRandom } from "../../../test/kit/seeded.js";
-import type { Batch, JournalRow } from "../../engine/ports.js";
-import { ANN, append, BOB, entriesOf, key, put, remove, snapshot, task } from "../contract/fixtures.js";
+import type { Batch, JournalRow } from "../../journal/index.js";
+import {
+  ANN,
+  append,
+  BOB,
+  entriesOf,
+  key,
+  put,
+  remove,
+  snapshot,
+  task,
+} from "../../testing/contracts/fixtures.js";
 import { openDatabase } from "./driver.js";
 import { openSqliteStore, type SqliteStoreOptions } from "./open.js";
 import type { SqliteStore } from "./store.js";
@@ -27,13 +37,13 @@ async function open(name: string, options: Omit<SqliteStoreOptions, "path" | "di
   return store;
 }
 
-/** What a process leaves that is killed now. */
+/** A copy of what a process killed now would leave. */
 function killed(name: string, as: string): string {
   cpSync(join(root, name), join(root, as), { recursive: true });
   return as;
 }
 
-/** Every row, found by looking at all of them. */
+/** Every row, found by a full scan. */
 function scan(name: string): JournalRow[] {
   const db = openDatabase(join(root, name, "mailroom.db"), { busyTimeout: 0 });
   const rows = db
@@ -70,7 +80,7 @@ it("finds every row after a kill between any two groups", async () => {
       const plan = removes
         ? { appends: [], rows: [remove(journal, expected)] }
         : { appends: [append(journal, expected, `${group}`, "and more")], rows: [put(row)] };
-      // Refused in its last row: what it has written by then is undone.
+      // Rejected in its last row: its earlier writes are rolled back.
       if (random.chance(0.2)) batches.push({ ...plan, rows: [...plan.rows, snapshot("none", 1, {})] });
       else {
         batches.push(plan);
@@ -108,7 +118,7 @@ it("finds every row after a kill between any two groups", async () => {
     }
     await again.close();
   }
-  // Otherwise nothing of the above was about the index.
+  // Otherwise the test did not touch the index.
   expect(count("data", "journal_rows")).toBeGreaterThan(20);
   expect(count("data", "task_list")).toBeGreaterThan(0);
 });
@@ -126,8 +136,8 @@ it("lists a task that was opened after the newest ones were removed", async () =
   expect((await third.tasks.list({ instance: ANN, limit: 9 })).tasks).toEqual([ended(4), ended(1)]);
 });
 
-describe("two writers that do not know of each other", () => {
-  it("see what the other has written, and are refused what is stale", async () => {
+describe("two writers on one file", () => {
+  it("see each other's writes, and their stale appends are rejected", async () => {
     const one = await open("data", { indexBatch: 2, lock: false });
     const two = await open("data", { indexBatch: 2, lock: false });
     for (let round = 0; round < 6; round += 1) {
@@ -149,7 +159,7 @@ describe("two writers that do not know of each other", () => {
     expect(await one.readAll(0, 100)).toEqual(scan("data"));
   });
 
-  it("stop for good when the index has a row already", async () => {
+  it("fail for good when an index row already exists", async () => {
     const store = await open("data", { indexBatch: 1 });
     await store.commit({ appends: [append(key(1), 0, "a")] });
     const other = openDatabase(join(root, "data", "mailroom.db"), { busyTimeout: 0 });
@@ -161,8 +171,8 @@ describe("two writers that do not know of each other", () => {
   });
 });
 
-describe("removing what is long", () => {
-  /** Tasks that have ended, each with so many rows. */
+describe("removing a long task", () => {
+  /** Finished tasks with a number of rows each. */
   async function fill(store: SqliteStore, loop: ManualLoop, tasks: number, rows: number): Promise<void> {
     for (let number = 0; number < tasks; number += 1) {
       const appends = Array.from({ length: rows }, (_, expected) => append(key(number), expected, "x"));
@@ -174,7 +184,7 @@ describe("removing what is long", () => {
   }
   const limits = { rowCharacters: 0 };
 
-  it("takes no more than 2,000 rows in one transaction, and is gone for everybody at once", async () => {
+  it("removes at most 2,000 rows per transaction and hides the task at once", async () => {
     const loop = new ManualLoop();
     const store = await open("data", { loop, writerLimits: limits });
     await fill(store, loop, 10, 450);
@@ -189,7 +199,7 @@ describe("removing what is long", () => {
     const left: number[] = [];
     for (;;) {
       left.push(count("data", "journal"));
-      // The rows go in later turns, behind what waits already.
+      // The rows are removed in later turns, behind batches that already wait.
       await new Promise((resume) => setImmediate(resume));
       if (!loop.run()) break;
     }
@@ -202,7 +212,7 @@ describe("removing what is long", () => {
     expect(count("data", "removals")).toBe(0);
   });
 
-  it("goes on after a kill in the middle", async () => {
+  it("continues after a kill in the middle", async () => {
     const loop = new ManualLoop();
     const store = await open("data", { loop, indexBatch: 1_000, writerLimits: limits });
     await fill(store, loop, 2, 5_000);
@@ -219,12 +229,12 @@ describe("removing what is long", () => {
     expect(count("killed", "journal")).toBe(5_001);
     expect(count("killed", "removals")).toBe(0);
     expect(await again.readAll(0, 100_000)).toEqual(scan("killed"));
-    // Let the first process finish, too.
+    // Let the first process finish as well.
     while (loop.run()) await new Promise((resume) => setImmediate(resume));
   });
 });
 
-it("reads a bounded number of rows for a page of one status, and says where to go on", async () => {
+it("reads a bounded number of rows for a page of one status and returns a cursor", async () => {
   const store = await open("data", { indexBatch: 700 });
   const row = (number: number) =>
     put(task(key(number), { status: number % 1_500 === 0 ? "failed" : "completed" }));

@@ -1,10 +1,10 @@
-import { type Append, type JournalKey, type JournalRow, StaleAppendError } from "../../journal/ports.js";
+import { type Append, type JournalKey, type JournalRow, StaleAppendError } from "../../journal/index.js";
 import type { Database } from "./driver.js";
 import { RecentMap } from "./recent-map.js";
 import { Tail } from "./tail.js";
 import type { Undo } from "./undo.js";
 
-/** Where a journal stands. Changed in place by appends, so that the hot path allocates little. */
+/** Current end of a journal. Changed in place by appends, so that the hot path allocates little. */
 interface Head {
   readonly id: number;
   last: number;
@@ -23,14 +23,14 @@ interface IndexedRow {
   readonly position: number;
 }
 
-/** The newest position, kept when the row that had it is removed. */
+/** The newest position, stored when the row that had it is removed. */
 const POSITION_FLOOR = "position_floor";
 /** Every row up to this position is in the index. */
 const INDEXED = "indexed";
 
 const counter = (name: string): string => `ifnull((SELECT value FROM counters WHERE name = '${name}'), 0)`;
 
-/** The queries, by name, so that a test can ask for their plans. */
+/** The queries by name, so that a test can check their plans. */
 export const JOURNAL_QUERIES = {
   newestPosition: `SELECT max(
       ifnull((SELECT max(position) FROM journal), 0),
@@ -67,8 +67,8 @@ export const JOURNAL_QUERIES = {
 } as const;
 
 /**
- * The journals' tables, and what is kept in memory of them: the newest position, where journals stand, and the rows
- * that are not in the index yet. Whatever changes does so inside a transaction, and tells the undo how to go back.
+ * The journals' tables and what is cached of them: the newest position, the ends of journals, and the rows that are not
+ * indexed yet. Every change happens inside a transaction and pushes its reversal to `Undo`.
  */
 export class Journals {
   readonly #sql: ReturnType<typeof prepareStatements>;
@@ -79,7 +79,7 @@ export class Journals {
   #tail = new Tail();
   #position = 0;
   #newestId = 0;
-  /** Position of the newest row in the table of old directories; 0 where there is none. */
+  /** Newest position in the table of old directories; 0 if it is empty. */
   #newestOld = 0;
 
   constructor(db: Database, undo: Undo, options: { cachedJournals: number; indexBatch: number }) {
@@ -96,7 +96,7 @@ export class Journals {
     return this.#position;
   }
 
-  /** Reads again what is kept in memory. */
+  /** Rereads what is cached. */
   reload(): void {
     this.#position = this.#sql.newestPosition.get() ?? 0;
     this.#newestOld = this.#sql.newestOld.get() ?? 0;
@@ -142,7 +142,7 @@ export class Journals {
     return position;
   }
 
-  /** The journal's internal number, or undefined if there is none. */
+  /** The journal's internal number; undefined for a journal that does not exist. */
   idOf(key: JournalKey): number | undefined {
     return this.#find(key)?.id;
   }
@@ -151,11 +151,11 @@ export class Journals {
     return this.#find(key)?.last ?? 0;
   }
 
-  /** From now on there is no such journal. Its rows stay until `removeRows` has removed them. */
+  /** Removes the journal. Its rows stay until `removeRows` removes them. */
   disown(key: JournalKey): void {
     const id = this.idOf(key);
     if (id === undefined) return;
-    // The rows may hold the newest position, from which counting would go on after a restart.
+    // The rows may hold the newest position, from which counting would continue after a restart.
     this.#sql.setCounter.run(POSITION_FLOOR, this.#position);
     this.#sql.removeJournal.run(id);
     this.#heads.delete(key);
@@ -177,25 +177,32 @@ export class Journals {
     return removed + tail.length;
   }
 
-  read(key: JournalKey, after: number, limit = Number.MAX_SAFE_INTEGER): JournalRow[] {
+  read(
+    key: JournalKey,
+    after: number,
+    limit = Number.MAX_SAFE_INTEGER,
+    characters = Number.POSITIVE_INFINITY,
+  ): JournalRow[] {
     const id = this.idOf(key);
     if (id === undefined) return [];
-    const rows = this.#newestOld === 0 ? [] : this.#sql.readOld.all(id, after, limit);
-    if (rows.length < limit) {
-      for (const row of this.#sql.readIndexed.all(id, after, limit - rows.length)) rows.push(row);
-    }
+    const page = new Page<StoredRow>(limit, characters);
+    if (this.#newestOld > 0) page.fill((room) => this.#sql.readOld.iterate(id, after, room));
+    page.fill((room) => this.#sql.readIndexed.iterate(id, after, room));
     for (const { position } of this.#tail.after(id, after)) {
-      if (rows.length >= limit) break;
+      if (page.isFull) break;
       const row = this.#sql.readRow.get(position);
-      if (row !== undefined) rows.push(row);
+      if (row !== undefined) page.add(row);
     }
-    return rows.map((row) => ({ journal: key, ...row }));
+    return page.rows.map((row) => ({ journal: key, ...row }));
   }
 
-  readAll(afterPosition: number, limit: number): JournalRow[] {
-    const old = afterPosition < this.#newestOld ? this.#sql.readAllOld.all(afterPosition, limit) : [];
-    if (old.length >= limit) return old;
-    return [...old, ...this.#sql.readAll.all(afterPosition, limit - old.length)];
+  readAll(afterPosition: number, limit: number, characters = Number.POSITIVE_INFINITY): JournalRow[] {
+    const page = new Page<JournalRow>(limit, characters);
+    if (afterPosition < this.#newestOld) {
+      page.fill((room) => this.#sql.readAllOld.iterate(afterPosition, room));
+    }
+    page.fill((room) => this.#sql.readAll.iterate(afterPosition, room));
+    return page.rows;
   }
 
   #find(key: JournalKey): Head | undefined {
@@ -208,7 +215,7 @@ export class Journals {
     return head;
   }
 
-  /** Numbers are not given again, not even after a rollback: rows of a removed journal may still bear theirs. */
+  /** Numbers are never reused, not even after a rollback: rows of a removed journal may still have theirs. */
   #create(key: JournalKey): Head {
     const head = { id: ++this.#newestId, last: 0 };
     this.#sql.createJournal.run(head.id, key);
@@ -237,7 +244,7 @@ function prepareStatements(db: Database) {
     ),
     remove: db.prepare<[number]>("DELETE FROM journal WHERE position = ?"),
     removeOld: db.prepare<[number]>("DELETE FROM journal_old WHERE position = ?"),
-    // No conflict clause: a row that is there already was written by somebody who does not know of us.
+    // No conflict clause: an existing row means that another process writes.
     index: db.prepare<[]>(`INSERT INTO journal_rows (journal, last, position) ${JOURNAL_QUERIES.unindexed}`),
     unindex: db.prepare<[number, number]>("DELETE FROM journal_rows WHERE journal = ? AND last <= ?"),
     places: db.prepare<[number, number], IndexedRow>(
@@ -248,4 +255,33 @@ function prepareStatements(db: Database) {
     ),
     setCounter: db.prepare<[string, number]>("INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)"),
   };
+}
+
+/** Rows up to a number and a size; the last row may exceed the size. */
+class Page<Row extends { readonly data: string }> {
+  readonly rows: Row[] = [];
+  readonly #limit: number;
+  #characters: number;
+
+  constructor(limit: number, characters: number) {
+    this.#limit = limit;
+    this.#characters = characters;
+  }
+
+  get isFull(): boolean {
+    return this.rows.length >= this.#limit || this.#characters <= 0;
+  }
+
+  add(row: Row): void {
+    this.rows.push(row);
+    this.#characters -= row.data.length;
+  }
+
+  fill(read: (room: number) => Iterable<Row>): void {
+    if (this.isFull) return;
+    for (const row of read(this.#limit - this.rows.length)) {
+      this.add(row);
+      if (this.isFull) return;
+    }
+  }
 }

@@ -5,11 +5,10 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { StoreLockedError } from "../errors.js";
 import { acquireLock } from "./lock.js";
 import { openSqliteStore } from "./open.js";
 
-/** Opens the store in a process of its own, says how it went in one line, and holds it until told to stop. */
+/** Opens the store in a process of its own, prints the result in one line, and holds it until told to stop. */
 const CHILD = `
   const { openSqliteStore } = await import(process.argv[1]);
   try {
@@ -46,21 +45,22 @@ describe("the lock of a data directory", () => {
     return { child, answer };
   }
 
-  it("refuses a second process at once and says who holds it", async () => {
+  it("rejects a second process at once and names the holder", async () => {
     const { child, answer } = await openInChild();
     expect(answer).toEqual({ held: true });
     const refused = openSqliteStore({ directory });
-    await expect(refused).rejects.toThrow(StoreLockedError);
     await expect(refused).rejects.toMatchObject({
       code: "store_locked",
-      holder: { pid: child.pid, host: hostname(), started: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) },
+      details: {
+        holder: { pid: child.pid, host: hostname(), started: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) },
+      },
     });
     await expect(refused).rejects.toThrow(
       new RegExp(`held by process ${child.pid} on ${hostname()}, started 2`),
     );
   });
 
-  it("is free at once when its holder was killed", async () => {
+  it("is free as soon as its holder is killed", async () => {
     const { child } = await openInChild();
     child.kill("SIGKILL");
     await once(child, "exit");
@@ -68,7 +68,7 @@ describe("the lock of a data directory", () => {
     await store.close();
   });
 
-  it("is free when its holder closed the store", async () => {
+  it("is free after its holder closed the store", async () => {
     const { child } = await openInChild();
     child.stdin?.write("stop\n");
     await once(child, "exit");
@@ -76,11 +76,14 @@ describe("the lock of a data directory", () => {
     await store.close();
   });
 
-  it("refuses a second store in the same process, and holds against others after that", async () => {
+  it("rejects a second store in the same process, and still excludes other processes", async () => {
     const store = await openSqliteStore({ directory });
     const refused = openSqliteStore({ directory });
-    await expect(refused).rejects.toMatchObject({ code: "store_locked", holder: { pid: process.pid } });
-    // On Unix a careless close of the same file would have dropped the lock of the whole process by now.
+    await expect(refused).rejects.toMatchObject({
+      code: "store_locked",
+      details: { holder: { pid: process.pid } },
+    });
+    // On Unix, closing another descriptor of the file would have dropped the process's lock by now.
     expect((await openInChild()).answer).toMatchObject({
       held: false,
       code: "store_locked",
@@ -92,7 +95,7 @@ describe("the lock of a data directory", () => {
 
   it("can be held by the caller instead", async () => {
     const lock = acquireLock(join(directory, "lock"));
-    await expect(openSqliteStore({ directory })).rejects.toThrow(StoreLockedError);
+    await expect(openSqliteStore({ directory })).rejects.toMatchObject({ code: "store_locked" });
     const store = await openSqliteStore({ directory, lock: false });
     await store.close();
     lock.release();

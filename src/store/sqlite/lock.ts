@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { type LockHolder, StoreLockedError } from "../errors.js";
+import { isLockHolder, type LockHolder, storeLocked } from "../errors.js";
 import { type Database, openDatabase, SqliteError } from "./driver.js";
 
 export interface ProcessLock {
@@ -8,14 +8,14 @@ export interface ProcessLock {
 }
 
 /**
- * Takes the lock at `path`, or throws StoreLockedError at once.
+ * Acquires the lock at `path`, or throws `store_locked` at once.
  *
- * Decision C3: the lock must be the operating system's, so that it is gone with the process, also after SIGKILL.
- * Node cannot lock files, but SQLite does: an exclusive transaction on an empty database is a file lock (fcntl on
- * Unix, LockFileEx on Windows), and SQLite keeps two connections of one process apart as well.
+ * The lock must be the operating system's, so that it vanishes with the process, even after SIGKILL (decision C3). Node
+ * cannot lock files, but SQLite does: an exclusive transaction on an empty database is a file lock (fcntl on Unix,
+ * LockFileEx on Windows), and SQLite keeps two connections of one process apart as well.
  *
- * `path` must never be opened by anything else in this process: on Unix, closing any descriptor of a file drops all
- * of the process's locks on it. That is why the holder's name stands in a file of its own beside it.
+ * `path` must never be opened by anything else in this process: on Unix, closing any descriptor of a file drops all of
+ * the process's locks on it. That is why the holder's name is in a separate file.
  */
 export function acquireLock(path: string): ProcessLock {
   const db = openDatabase(path, { busyTimeout: 0 });
@@ -26,7 +26,7 @@ export function acquireLock(path: string): ProcessLock {
   } catch (error) {
     db.close();
     if (error instanceof SqliteError && error.code.startsWith("SQLITE_BUSY")) {
-      throw new StoreLockedError(path, readNameplate(nameplate));
+      throw storeLocked(path, readNameplate(nameplate));
     }
     throw error;
   }
@@ -35,7 +35,7 @@ export function acquireLock(path: string): ProcessLock {
 
 function release(db: Database, nameplate: string): void {
   if (!db.open) return;
-  // The name goes before the lock does: the next holder puts up its own as soon as the lock is free.
+  // Remove the name before the lock: the next holder writes its own as soon as the lock is free.
   rmSync(nameplate, { force: true });
   db.close();
 }
@@ -46,7 +46,7 @@ function writeNameplate(path: string): void {
     host: hostname(),
     started: new Date(performance.timeOrigin).toISOString(),
   };
-  // Written aside and renamed, so that whoever is refused never reads half of it.
+  // Written to a draft and renamed, so that a rejected process never reads half of it.
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
   renameSync(draft, path);
@@ -57,20 +57,7 @@ function readNameplate(path: string): LockHolder | undefined {
     const holder: unknown = JSON.parse(readFileSync(path, "utf8"));
     return isLockHolder(holder) ? holder : undefined;
   } catch {
-    // Absent or damaged: the refusal stands all the same, it only cannot say who.
+    // Absent or damaged: the lock is still held, only the holder's name is unknown.
     return undefined;
   }
-}
-
-function isLockHolder(value: unknown): value is LockHolder {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    "pid" in value &&
-    typeof value.pid === "number" &&
-    "host" in value &&
-    typeof value.host === "string" &&
-    "started" in value &&
-    typeof value.started === "string"
-  );
 }

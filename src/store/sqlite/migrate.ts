@@ -1,22 +1,23 @@
-import { StoreVersionError } from "../errors.js";
+import { MailroomError, messageOf } from "../../base/index.js";
+import type { TableSet } from "../table-set.js";
 import type { Database } from "./driver.js";
-import type { Room } from "./room.js";
 
-/** "MAIL" in ASCII: marks the file as ours, so that another program's database is not taken for an empty one. */
+/** "MAIL" in ASCII: marks the file, so that another program's database is not mistaken for an empty one. */
 const APPLICATION_ID = 0x4d41494c;
 
 /**
- * Brings the schema up to what the rooms declare. Each migration is one transaction together with the row that
- * records it. A file that is not ours or was written by a newer version is refused before anything is changed.
+ * Brings the schema up to what the table sets declare. Each migration is one transaction together with the row that
+ * records it. A file of another program or of a newer version is refused before anything changes.
  */
-export function migrate(db: Database, rooms: readonly Room[], now: () => number): void {
-  for (const { room, migrations } of rooms) {
+export function migrate(db: Database, tableSets: readonly TableSet[], now: () => number): void {
+  for (const { name, migrations } of tableSets) {
     if (migrations.some((migration, index) => migration.number !== index + 1)) {
-      throw new Error(`the migrations of room "${room}" are not numbered 1, 2, 3 …`);
+      throw new Error(`the migrations of "${name}" are not numbered 1, 2, 3 …`);
     }
   }
-  const applied = assertReadable(db, rooms);
+  const applied = assertReadable(db, tableSets);
 
+  // The column is called room in every released file.
   db.exec(`
     BEGIN IMMEDIATE;
     PRAGMA application_id = ${APPLICATION_ID};
@@ -30,19 +31,19 @@ export function migrate(db: Database, rooms: readonly Room[], now: () => number)
     COMMIT;
   `);
   const record = db.prepare("INSERT INTO migrations (room, number, name, applied_at) VALUES (?, ?, ?, ?)");
-  for (const { room, migrations } of rooms) {
-    for (const { number, name, sql } of migrations.slice(applied.get(room) ?? 0)) {
+  for (const tableSet of tableSets) {
+    for (const { number, name, sql } of tableSet.migrations.slice(applied.get(tableSet.name) ?? 0)) {
       const apply = db.transaction(() => {
         if (typeof sql === "string") db.exec(sql);
         else sql(db);
-        record.run(room, number, name, now());
+        record.run(tableSet.name, number, name, now());
       });
       try {
         apply.immediate();
       } catch (cause) {
-        const reason = cause instanceof Error ? cause.message : String(cause);
+        const reason = messageOf(cause);
         throw new Error(
-          `migration ${number} (${name}) of room "${room}" failed and changed nothing in ${db.name}: ${reason}`,
+          `migration ${number} (${name}) of "${tableSet.name}" failed and changed nothing in ${db.name}: ${reason}`,
           { cause },
         );
       }
@@ -51,12 +52,12 @@ export function migrate(db: Database, rooms: readonly Room[], now: () => number)
 }
 
 /**
- * Changes nothing. Returns the newest migration of each room that the file has seen.
- * @throws StoreVersionError when the file is not ours or from a newer version
+ * Changes nothing. Returns the newest applied migration of each table set.
+ * @throws MailroomError `store_version` when the file belongs to another program or a newer version
  */
-export function assertReadable(db: Database, rooms: readonly Room[]): ReadonlyMap<string, number> {
+export function assertReadable(db: Database, tableSets: readonly TableSet[]): ReadonlyMap<string, number> {
   const applied = readApplied(db);
-  refuseNewer(db.name, rooms, applied);
+  assertNotNewer(db.name, tableSets, applied);
   return applied;
 }
 
@@ -64,7 +65,10 @@ function readApplied(db: Database): ReadonlyMap<string, number> {
   const isEmpty = db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
   if (isEmpty) return new Map();
   if (db.pragma("application_id", { simple: true }) !== APPLICATION_ID) {
-    throw new StoreVersionError(`${db.name} is a database of another program: choose another path`);
+    throw new MailroomError(
+      "store_version",
+      `${db.name} is a database of another program: choose another path`,
+    );
   }
   const rows = db
     .prepare<[], { room: string; newest: number }>(
@@ -74,14 +78,19 @@ function readApplied(db: Database): ReadonlyMap<string, number> {
   return new Map(rows.map(({ room, newest }) => [room, newest]));
 }
 
-function refuseNewer(file: string, rooms: readonly Room[], applied: ReadonlyMap<string, number>): void {
-  const known = new Map(rooms.map(({ room, migrations }) => [room, migrations.length]));
-  for (const [room, newest] of applied) {
-    const ours = known.get(room) ?? 0;
-    if (newest <= ours) continue;
-    throw new StoreVersionError(
-      `${file} was written by a newer version of Mailroom: its room "${room}" is at migration ${newest}, ` +
-        `this version knows ${ours}. Upgrade Mailroom, or restore a backup from before the upgrade`,
+function assertNotNewer(
+  file: string,
+  tableSets: readonly TableSet[],
+  applied: ReadonlyMap<string, number>,
+): void {
+  const known = new Map(tableSets.map(({ name, migrations }) => [name, migrations.length]));
+  for (const [name, newest] of applied) {
+    const supported = known.get(name) ?? 0;
+    if (newest <= supported) continue;
+    throw new MailroomError(
+      "store_version",
+      `${file} was written by a newer version of Mailroom: its tables "${name}" are at migration ${newest}, ` +
+        `this version supports ${supported}. Upgrade Mailroom, or restore a backup from before the upgrade`,
     );
   }
 }

@@ -12,8 +12,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { VirtualClock } from "../../../test/kit/virtual-clock.js";
-import { append, key } from "../contract/fixtures.js";
+import { append, key } from "../../testing/contracts/fixtures.js";
+import { VirtualClock } from "../../testing/virtual-clock.js";
 import { openDatabase } from "./driver.js";
 import { openSqliteStore } from "./open.js";
 
@@ -28,7 +28,7 @@ describe("openSqliteStore", () => {
     ["fsync", "full"],
     ["fast", "normal"],
   ] as const) {
-    it(`sets "${durability}" on every open, also of a file that is in use since long`, async () => {
+    it(`sets "${durability}" on every open, also of an existing file`, async () => {
       const directory = join(root, "data");
       for (const _ of ["created", "reopened", "again"]) {
         const store = await openSqliteStore({ directory, durability });
@@ -44,17 +44,17 @@ describe("openSqliteStore", () => {
     });
   }
 
-  it("says what is wrong with a data directory that is none", async () => {
+  it("explains what is wrong with an invalid data directory", async () => {
     const file = join(root, "file");
     writeFileSync(file, "text");
     for (const directory of [file, join(file, "below")]) {
       const refused = openSqliteStore({ directory });
       await expect(refused).rejects.toMatchObject({ code: "store_directory" });
-      await expect(refused).rejects.toThrow(`${directory} is a file, or lies below one`);
+      await expect(refused).rejects.toThrow(`${directory} is a file or is below one`);
     }
   });
 
-  it("names a file that is no database, and leaves it as it is", async () => {
+  it("names a file that is not a database and leaves it unchanged", async () => {
     const file = join(root, "mailroom.db");
     writeFileSync(file, "a letter that somebody kept here, longer than the head of a database ".repeat(9));
     const refused = openSqliteStore({ directory: root });
@@ -63,22 +63,25 @@ describe("openSqliteStore", () => {
     expect(readFileSync(file, "utf8")).toMatch(/^a letter/);
   });
 
-  it("is durable unless told otherwise", async () => {
+  it("is durable by default", async () => {
     const store = await openSqliteStore({ directory: join(root, "data") });
     expect(store.inspect().synchronous).toBe("full");
     await store.close();
   });
 
-  it.skipIf(process.platform === "win32")("makes a data directory and files for the owner only", async () => {
-    const directory = join(root, "a", "b");
-    const store = await openSqliteStore({ directory });
-    const mode = (path: string) => statSync(path).mode & 0o777;
-    expect(mode(directory)).toBe(0o700);
-    expect(mode(join(root, "a"))).toBe(0o700);
-    expect(mode(join(directory, "mailroom.db"))).toBe(0o600);
-    expect(mode(join(directory, "mailroom.db-wal"))).toBe(0o600);
-    await store.close();
-  });
+  it.skipIf(process.platform === "win32")(
+    "creates the data directory and files for the owner only",
+    async () => {
+      const directory = join(root, "a", "b");
+      const store = await openSqliteStore({ directory });
+      const mode = (path: string) => statSync(path).mode & 0o777;
+      expect(mode(directory)).toBe(0o700);
+      expect(mode(join(root, "a"))).toBe(0o700);
+      expect(mode(join(directory, "mailroom.db"))).toBe(0o600);
+      expect(mode(join(directory, "mailroom.db-wal"))).toBe(0o600);
+      await store.close();
+    },
+  );
 
   it("opens a file by its path, beside others in the same directory", async () => {
     const one = await openSqliteStore({ path: join(root, "one.db") });
@@ -89,7 +92,7 @@ describe("openSqliteStore", () => {
     await two.close();
   });
 
-  it("keeps stores in memory apart", async () => {
+  it("keeps stores in memory separate", async () => {
     const one = await openSqliteStore({ path: ":memory:" });
     const two = await openSqliteStore({ path: ":memory:" });
     await one.commit({ appends: [append(key(1), 0, "a")] });
@@ -99,12 +102,12 @@ describe("openSqliteStore", () => {
   });
 
   for (const mode of ["delete", "wal"]) {
-    it(`refuses another program's database (journal mode ${mode}) and leaves it as it is`, async () => {
+    it(`refuses another program's database (journal mode ${mode}) and leaves it unchanged`, async () => {
       const path = join(root, "other.db");
       const other = openDatabase(path, { busyTimeout: 0 });
       other.pragma(`journal_mode = ${mode}`);
       other.exec("CREATE TABLE migrations (version TEXT)");
-      // Closing would write the log back: copies are what a killed program leaves.
+      // Closing would checkpoint the log: copies are what a killed program leaves.
       const left = ["", "-wal"].filter((suffix) => existsSync(`${path}${suffix}`));
       const theirs = join(root, "theirs.db");
       for (const suffix of left) copyFileSync(`${path}${suffix}`, `${theirs}${suffix}`);
@@ -116,7 +119,7 @@ describe("openSqliteStore", () => {
     });
   }
 
-  it("refuses a file of a newer version and leaves it as it is", async () => {
+  it("refuses a file of a newer version and leaves it unchanged", async () => {
     const path = join(root, "newer.db");
     await (await openSqliteStore({ path })).close();
     const newer = openDatabase(path, { busyTimeout: 0 });
@@ -129,7 +132,7 @@ describe("openSqliteStore", () => {
     expect(readFileSync(path)).toEqual(before);
   });
 
-  it("opens what a process left that was killed as soon as it had made the file", async () => {
+  it("opens what a process left that was killed just after creating the file", async () => {
     const path = join(root, "young.db");
     const young = openDatabase(path, { busyTimeout: 0 });
     young.pragma("journal_mode = WAL");
@@ -137,7 +140,7 @@ describe("openSqliteStore", () => {
     await (await openSqliteStore({ path })).close();
   });
 
-  it("names a file that was cut off, and says what to do", async () => {
+  it("names a truncated file and tells what to do", async () => {
     const whole = join(root, "whole.db");
     const store = await openSqliteStore({ path: whole });
     for (let number = 0; number < 20; number += 1) {
@@ -152,7 +155,7 @@ describe("openSqliteStore", () => {
       const refused = openSqliteStore({ path });
       await expect(refused, `cut at ${length}`).rejects.toMatchObject({
         code: expect.stringMatching(/^store_(damaged|version)$/),
-        message: expect.stringMatching(/^.*cut at.*damaged.*put a copy of it back/),
+        message: expect.stringMatching(/^.*cut at.*damaged.*restore a backup/),
       });
     }
   });
@@ -168,7 +171,7 @@ describe("openSqliteStore", () => {
       },
     ],
   ] as const) {
-    it(`notices that its file was ${what}, and acknowledges nothing more`, async () => {
+    it(`detects that its file was ${what} and acknowledges nothing more`, async () => {
       const directory = join(root, "data");
       const clock = new VirtualClock();
       const store = await openSqliteStore({ directory, clock });
@@ -182,7 +185,7 @@ describe("openSqliteStore", () => {
     });
   }
 
-  it("lets go of the lock when it cannot open the file", async () => {
+  it("releases the lock when it cannot open the file", async () => {
     const directory = join(root, "data");
     const path = join(directory, "mailroom.db");
     await (await openSqliteStore({ directory })).close();

@@ -1,21 +1,20 @@
 import { closeSync, existsSync, fsyncSync, openSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { makeDirectories } from "../../files/directories.js";
-import type { Clock, Loop } from "../../journal/ports.js";
-import { systemLoop, urgentClock } from "../../journal/system.js";
-import type { WriterLimits } from "../../journal/writer.js";
-import { StoreDamagedError, StoreDirectoryError, StoreVersionError } from "../errors.js";
+import { type Clock, MailroomError, urgentClock } from "../../base/index.js";
+import { makeDirectories } from "../../base/node.js";
+import type { Loop, WriterLimits } from "../../journal/index.js";
+import { systemLoop } from "../../journal/index.js";
+import { storeDamaged, storeDirectoryUnusable } from "../errors.js";
+import { TABLE_SETS } from "../tables/all.js";
 import { type Database, openDatabase } from "./driver.js";
 import { watchFile } from "./foreign.js";
 import { acquireLock, type ProcessLock } from "./lock.js";
 import { assertReadable, migrate } from "./migrate.js";
-import type { Room } from "./room.js";
-import { ROOMS } from "./rooms/index.js";
 import { SqliteStore } from "./store.js";
 
 /**
- * `fsync`: what was acknowledged survives the loss of power. `fast`: it survives the death of the process, but the
- * last moments may be lost with the machine; the file stays consistent either way.
+ * `fsync`: acknowledged data survives a power failure. `fast`: it survives the end of the process, but a power failure
+ * may lose the last moments. The file stays consistent either way.
  */
 export type Durability = "fsync" | "fast";
 
@@ -23,19 +22,17 @@ export type SqliteStoreOptions = SqliteLocation & {
   /** Default `fsync`. */
   readonly durability?: Durability;
   /**
-   * Refuses a second process (or a second store in this one) on the same data. Default true; false is for callers
-   * that hold the lock already. A store in memory needs none.
+   * Excludes a second process, or a second store in this process, from the same data. Default true; false is for
+   * callers that already hold the lock. A store in memory needs none.
    */
   readonly lock?: boolean;
-  /** How much may wait, and how much goes into one transaction. */
+  /** Limits of the write queue and of one transaction. */
   readonly writerLimits?: Partial<WriterLimits>;
-  /** How many journals' last numbers are kept in memory. Default 20,000. */
+  /** Number of journals whose last number is cached. Default 20,000. */
   readonly cachedJournals?: number;
-  /** How many rows and tasks wait in memory before they are added to their indexes. Default 1,024. */
+  /** Number of rows, and of tasks, that wait in memory before they are added to their index. Default 1,024. */
   readonly indexBatch?: number;
-  /** The rooms that have tables. Default: all that Mailroom has. */
-  readonly rooms?: readonly Room[];
-  /** Default: those of the process. */
+  /** Default: that of the process. */
   readonly clock?: Clock;
   readonly loop?: Loop;
 };
@@ -43,21 +40,21 @@ export type SqliteStoreOptions = SqliteLocation & {
 /** Either a data directory, which is created with mode 0700 and holds `mailroom.db`, or the path of a file. */
 export type SqliteLocation =
   | { readonly directory: string; readonly path?: never }
-  /** `":memory:"` keeps nothing. */
+  /** `":memory:"` stores nothing on disk. */
   | { readonly path: string; readonly directory?: never };
 
-/** How long opening waits for another connection. Writing does not: the writer tries again, and the loop goes on. */
+/** How long opening waits for another connection. Writing does not block: the writer retries. */
 const OPENING_PATIENCE = 1_000;
 
 /**
  * Opens the store, creating or migrating it as needed.
- * @throws StoreDirectoryError when the directory cannot be made.
- * @throws StoreLockedError when another process holds it.
- * @throws StoreVersionError when the file is not ours or from a newer version.
- * @throws StoreDamagedError when the file cannot be read as it should be.
+ * @throws MailroomError `store_directory` when the directory cannot be created
+ * @throws MailroomError `store_locked` when another process holds it
+ * @throws MailroomError `store_version` when the file belongs to another program or a newer version
+ * @throws MailroomError `store_damaged` when the file is damaged
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
-  const { durability = "fsync", rooms = ROOMS, clock = urgentClock, loop = systemLoop } = options;
+  const { durability = "fsync", clock = urgentClock, loop = systemLoop } = options;
   const place = locate(options);
   if (place.directory !== undefined) createDirectory(place.directory, durability);
   const lock: ProcessLock | undefined =
@@ -67,15 +64,15 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
   let db: Database | undefined;
   try {
     if (place.directory !== undefined) createPrivateFile(place.file);
-    if (place.directory !== undefined) lookAt(place.file, rooms);
+    if (place.directory !== undefined) lookAt(place.file);
     db = openDatabase(place.file, { busyTimeout: OPENING_PATIENCE });
-    assertReadable(db, rooms);
+    assertReadable(db, TABLE_SETS);
     configure(db, durability);
-    migrate(db, rooms, () => clock.now());
+    migrate(db, TABLE_SETS, () => clock.now());
     db.pragma("busy_timeout = 0");
     return new SqliteStore({
       db,
-      rooms,
+      tableSets: TABLE_SETS,
       clock,
       loop,
       writerLimits: options.writerLimits ?? {},
@@ -91,15 +88,15 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
   }
 }
 
-/** Refuses what is not ours before a connection that may write has touched it: even the choice of a log changes it. */
-function lookAt(file: string, rooms: readonly Room[]): void {
+/** Rejects a foreign file before a writing connection touches it: even choosing a journal mode changes the file. */
+function lookAt(file: string): void {
   if (statSync(file).size === 0) return;
   let db: Database | undefined;
   try {
     db = openDatabase(file, { busyTimeout: OPENING_PATIENCE, readonly: true });
-    assertReadable(db, rooms);
+    assertReadable(db, TABLE_SETS);
   } catch (error) {
-    // What a killed process left behind may have to be put in order first, which takes a connection that writes.
+    // The log of a killed process may have to be recovered first, which takes a connection that writes.
     if (!/^SQLITE_(READONLY|CANTOPEN)/.test(String(codeOf(error)))) throw error;
   } finally {
     db?.close();
@@ -107,20 +104,21 @@ function lookAt(file: string, rooms: readonly Room[]): void {
 }
 
 function explained(file: string, error: unknown): unknown {
-  // A migration that failed says so, and why.
+  // A failed migration has the original error as its cause.
   const code = String(codeOf(error) ?? (error instanceof Error ? codeOf(error.cause) : undefined));
   if (code === "SQLITE_NOTADB") {
-    return new StoreVersionError(
-      `${file} is not a database of Mailroom, or it is damaged: put a copy of it back, or use another data directory`,
+    return new MailroomError(
+      "store_version",
+      `${file} is not a Mailroom database, or it is damaged: restore a backup, or use another data directory`,
       { cause: error },
     );
   }
-  return /^SQLITE_(CORRUPT|IOERR_SHORT_READ)/.test(code) ? new StoreDamagedError(file, error) : error;
+  return /^SQLITE_(CORRUPT|IOERR_SHORT_READ)/.test(code) ? storeDamaged(file, error) : error;
 }
 
 /**
- * Opens nothing, and makes nothing where nothing is.
- * @throws StoreLockedError when a process has the data of this directory open.
+ * Opens no database and creates no file.
+ * @throws MailroomError `store_locked` when a process has the data of this directory open
  */
 export function assertNotLocked(directory: string): void {
   const { lock } = locate({ directory });
@@ -144,11 +142,11 @@ function locate({ path, directory }: SqliteLocation): Place {
   return { file: join(root, "mailroom.db"), directory: root, lock: join(root, "lock") };
 }
 
-/** Sets what a connection does not remember by itself. Runs on every open, before the first table is made. */
+/** Sets what is not stored in the file. Runs on every open, before the first table is created. */
 function configure(db: Database, durability: Durability): void {
-  // These two must come before WAL, which writes the first page: after that they can no longer be chosen. Pages of
-  // 8 kB make groups a fifth faster than SQLite's 4 kB, and next to a sync they cost a single append nothing; without
-  // the sync a single append costs half as much again with them.
+  // These two must come before WAL, which writes the first page and fixes them. Pages of 8 kB make groups a fifth
+  // faster than SQLite's 4 kB and cost a synced single append nothing; a single append without a sync costs half as
+  // much again with them.
   db.pragma(`page_size = ${durability === "fsync" ? 8192 : 4096}`);
   db.pragma("auto_vacuum = INCREMENTAL");
   db.pragma("journal_mode = WAL");
@@ -157,18 +155,18 @@ function configure(db: Database, durability: Durability): void {
   db.pragma("cache_size = -32768");
   db.pragma("temp_store = MEMORY");
   db.pragma("trusted_schema = OFF");
-  // The log is written back every 4 MB: with 16 MB the throughput is the same, but each time the event loop stands
-  // still for four times as long. A log that a large transaction made longer than 64 MB is cut again.
+  // Checkpoint every 4 MB: with 16 MB the throughput is the same, but each checkpoint blocks the event loop four times
+  // as long. A log that a large transaction made longer than 64 MB is truncated.
   db.pragma("wal_autocheckpoint = 512");
   db.pragma("journal_size_limit = 67108864");
 }
 
-/** Decision A1: what is stored is for the owner's eyes. A directory that exists keeps the mode it has. */
+/** Stored data is readable by its owner only (decision A1). An existing directory keeps its mode. */
 function createDirectory(path: string, durability: Durability): void {
   const created = makeDirectory(path);
-  // Windows has no way to sync a directory, and keeps its entries in a journal of its own.
+  // Windows cannot sync a directory and journals its entries itself.
   if (created === undefined || durability !== "fsync" || process.platform === "win32") return;
-  // SQLite makes its files' entries durable, but not those of the directories above them.
+  // SQLite makes its files' directory entries durable, but not those of the directories above.
   for (let child = path; child.length >= created.length; child = dirname(child)) {
     const parent = openSync(dirname(child), "r");
     try {
@@ -183,13 +181,13 @@ function makeDirectory(path: string): string | undefined {
   try {
     return makeDirectories(path, 0o700);
   } catch (error) {
-    throw new StoreDirectoryError(path, error);
+    throw storeDirectoryUnusable(path, error);
   }
 }
 
 /**
- * SQLite gives its log and index the mode of the database, so it is enough to make that one. A file that exists is
- * not even opened: closing it would drop the locks of a connection that this process may have.
+ * SQLite gives its log and index the mode of the database, so only that file is created here. An existing file is not
+ * even opened: closing it would drop the locks of another connection of this process.
  */
 function createPrivateFile(path: string): void {
   try {

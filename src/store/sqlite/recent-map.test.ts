@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { RecentMap } from "./recent-map.js";
 
-it("holds no more than its capacity, and always what was used last", () => {
+it("holds at most its capacity, and always the entry used last", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 2, max: 10 }),
@@ -16,7 +16,7 @@ it("holds no more than its capacity, and always what was used last", () => {
             written.set(key, time);
             expect(map.get(key)).toBe(time);
           } else {
-            // It may have forgotten, but what it says is the last that was written.
+            // It may have dropped the entry, but never returns an older value.
             expect([undefined, written.get(key)]).toContain(map.get(key));
           }
           expect(map.size).toBeLessThanOrEqual(capacity);
@@ -26,7 +26,7 @@ it("holds no more than its capacity, and always what was used last", () => {
   );
 });
 
-it("keeps an entry that is used again and again while many others pass through", () => {
+it("keeps an entry that is used repeatedly while many others pass through", () => {
   const map = new RecentMap<string, number>(10);
   map.set("busy", 1);
   for (let other = 0; other < 1000; other += 1) {
@@ -35,7 +35,7 @@ it("keeps an entry that is used again and again while many others pass through",
   }
 });
 
-it("forgets what is deleted in either generation", () => {
+it("removes a deleted entry from both generations", () => {
   const map = new RecentMap<string, number>(2);
   map.set("a", 1);
   map.set("b", 2);

@@ -1,7 +1,7 @@
 /**
- * A bounded map that forgets what was not used for longest, approximately: entries live in two generations, and
- * when the young one is full the old one is dropped. A hit in the young generation costs one lookup and no
- * reordering, which is why it is preferred here to an exact LRU.
+ * A bounded map that drops approximately the least recently used entries: entries live in two generations, and when the
+ * young one is full the old one is dropped. A hit in the young generation costs one lookup and no reordering, which is
+ * why it is preferred here to an exact LRU.
  */
 export class RecentMap<Key, Value> {
   readonly #half: number;

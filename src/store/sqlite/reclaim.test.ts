@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { append, key, put, remove, task } from "../contract/fixtures.js";
+import { append, key, put, remove, task } from "../../testing/contracts/fixtures.js";
 import { openSqliteStore } from "./open.js";
 
-it("gives the space of removed tasks back to the file system, while others go on writing", async () => {
+it("returns the space of removed tasks to the file system while writes continue", async () => {
   const directory = mkdtempSync(join(tmpdir(), "mailroom-reclaim-"));
   const store = await openSqliteStore({ directory, durability: "fast" });
   const size = () => statSync(join(directory, "mailroom.db")).size;

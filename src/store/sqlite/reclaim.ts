@@ -14,15 +14,15 @@ export async function reclaimSpace(db: Database, mayGoOn: () => boolean): Promis
   let after = before;
   try {
     while (mayGoOn() && readNumber(db, "freelist_count") > 0) {
-      // Not `pragma()`, which would take one step of the statement and so free one page.
+      // Not `pragma()`, which would step the statement once and so free one page.
       db.exec(`PRAGMA incremental_vacuum(${PAGES_PER_STEP})`);
       after = readNumber(db, "page_count");
       await new Promise((resume) => setImmediate(resume));
     }
-    // The file itself shrinks when the log is written back.
+    // The file itself shrinks with a checkpoint.
     if (mayGoOn()) db.pragma("wal_checkpoint(TRUNCATE)");
   } catch (error) {
-    // Another connection is in the way, or the disk is full: what is left comes back another time.
+    // Another connection holds the lock, or the disk is full: the next call frees the rest.
     if (!(error instanceof SqliteError && /^SQLITE_(BUSY|LOCKED|FULL)/.test(error.code))) throw error;
   }
   return { bytes: Math.max(0, before - after) * pageSize };

@@ -1,16 +1,16 @@
-import type { JournalKey } from "../../journal/ports.js";
+import type { JournalKey } from "../../journal/index.js";
 import type { Database } from "./driver.js";
 import type { Journals } from "./journals.js";
 import type { Undo } from "./undo.js";
 
-/** Rows that one transaction removes at most: a few milliseconds. */
+/** Maximum number of rows that one transaction removes: a few milliseconds. */
 const MOST_ROWS = 2_000;
-/** What a part of a snapshot counts as: it may have a megabyte. */
+/** How many rows a snapshot part counts as: it may have a megabyte. */
 const ROWS_PER_PART = 100;
 
 /**
- * Removes journals, with what belongs to them. The journal is gone at once; the rows of a long one go in steps, so that
- * the event loop never stands still for them. What is left to do is in the database, and is taken up after a restart.
+ * Removes journals with their snapshots. The journal is gone at once; the rows of a long one are removed in steps, so
+ * that they never block the event loop. Unfinished removals are stored and continue after a restart.
  */
 export class Removals {
   readonly #sql: ReturnType<typeof prepareStatements>;
@@ -27,7 +27,7 @@ export class Removals {
     this.reload();
   }
 
-  /** Whether rows of removed journals are left. */
+  /** Whether rows of removed journals remain. */
   get unfinished(): boolean {
     return this.#unfinished.size > 0;
   }
@@ -52,8 +52,8 @@ export class Removals {
     this.#undo.push(() => this.#unfinished.delete(id));
   }
 
-  /** Goes on with what is unfinished, as far as this transaction may. */
-  goOn(): void {
+  /** Continues unfinished removals, as far as this transaction may. */
+  continue(): void {
     for (const id of [...this.#unfinished]) {
       if (!this.#clear(id)) return;
       this.#sql.done.run(id);
@@ -62,7 +62,7 @@ export class Removals {
     }
   }
 
-  /** Says whether everything of the journal is gone. */
+  /** Returns whether all rows of the journal are removed. */
   #clear(id: number): boolean {
     const parts = this.#sql.parts.all(id, Math.ceil(this.#room / ROWS_PER_PART));
     for (const name of parts) this.#sql.removePart.run(id, name);

@@ -1,7 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { storeContract } from "../contract/store-contract.js";
+import { describe, expect, it } from "vitest";
+import { referenceStoreTest } from "../../../test/kit/reference-store.js";
+import { type OpenStore, storeContract } from "../../testing/contracts/store.js";
+import { taskReadsContract } from "../../testing/contracts/task-reads.js";
 import { type Durability, openSqliteStore } from "./open.js";
 
 function onDisk(durability: Durability) {
@@ -23,14 +26,21 @@ function onDisk(durability: Durability) {
   };
 }
 
-storeContract("SQLite, a file with fsync", onDisk("fsync"));
-storeContract("SQLite, a fast file", onDisk("fast"));
-storeContract("SQLite in memory", async () => {
+function test(title: string, open: OpenStore): void {
+  describe(title, () => {
+    for (const { name, run } of [...storeContract(open), ...taskReadsContract(open)]) it(name, run);
+    referenceStoreTest(open);
+  });
+}
+
+test("SQLite store in a file, durability fsync", onDisk("fsync"));
+test("SQLite store in a file, durability fast", onDisk("fast"));
+test("SQLite store in memory", async () => {
   const store = await openSqliteStore({ path: ":memory:" });
   return { store, destroy: () => store.close() };
 });
-// Indexes written every three rows: what is read comes from the table, the tail in memory, or both.
-storeContract("SQLite, a file with small batches of its indexes", async () => {
+// Indexes written every three rows: reads combine the table and the rows that are not indexed yet.
+test("SQLite store in a file, small index batches", async () => {
   const directory = mkdtempSync(join(tmpdir(), "mailroom-store-"));
   const open = () => openSqliteStore({ directory, durability: "fast", indexBatch: 3 });
   let current = await open();
@@ -47,8 +57,23 @@ storeContract("SQLite, a file with small batches of its indexes", async () => {
     },
   };
 });
-// A cache too small for its journals: last numbers are read from the table again and again.
-storeContract("SQLite in memory, hardly any cache", async () => {
+// A cache too small for its journals: last numbers are read from the table every time.
+test("SQLite store in memory, small cache", async () => {
   const store = await openSqliteStore({ path: ":memory:", cachedJournals: 2 });
   return { store, destroy: () => store.close() };
+});
+
+it("large journals are read a few at a time, however many are asked for", async () => {
+  const store = await openSqliteStore({ path: ":memory:" });
+  const data = JSON.stringify(["x".repeat(3 * 1024 * 1024)]);
+  const keys = ["a", "b", "c"];
+  for (const journal of keys) await store.commit({ appends: [{ journal, expected: 0, count: 1, data }] });
+  const read = async (journals: readonly string[]) =>
+    (await store.readMany(journals)).map(({ journal, rows }) => [journal, rows.length]);
+  expect(await read(keys)).toEqual([
+    ["a", 1],
+    ["b", 1],
+  ]);
+  expect(await read(["c"])).toEqual([["c", 1]]);
+  await store.close();
 });

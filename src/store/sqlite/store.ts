@@ -1,10 +1,12 @@
-import type { A2aState } from "../../a2a/state.js";
-import type { TokenIndex } from "../../auth/tokens/port.js";
-import type { ConversationIndex } from "../../conversations/ports.js";
-import type { KeyValueMemory } from "../../engine/memory.js";
+import { statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import type { TokenReads } from "../../auth/index.js";
+import type { Clock } from "../../base/index.js";
+import type { ConversationReads } from "../../conversations/index.js";
+import type { ApprovalReads, KeyValueStore, TaskReads } from "../../engine/index.js";
+import type { FederationReads } from "../../federation/index.js";
 import type {
   Batch,
-  Clock,
   Committed,
   JournalKey,
   JournalRow,
@@ -12,45 +14,44 @@ import type {
   Snapshot,
   SnapshotPart,
   StoredJournal,
-  TaskIndex,
-} from "../../engine/ports.js";
-import type { FederationReads } from "../../federation/ports.js";
-import type { HttpState } from "../../http/state.js";
-import type { StoreDriver } from "../../journal/ports.js";
-import { Writer, type WriterLimits } from "../../journal/writer.js";
-import type { MeshReads } from "../../mesh/queue.js";
-import type { OutboxReads } from "../../outbox/ports.js";
-import { StoreClosedError } from "../errors.js";
+} from "../../journal/index.js";
+import { type StoreDriver, storeClosed, Writer, type WriterLimits } from "../../journal/index.js";
+import type { MeshReads } from "../../mesh/index.js";
+import type { OutboxReads } from "../../outbox/index.js";
 import type { FullStore } from "../full-store.js";
-import { createConversationIndex } from "./conversations.js";
+import type { A2aStore } from "../ports/a2a.js";
+import type { HttpStore } from "../ports/http.js";
+import type { PreparedWrite, TableSet } from "../table-set.js";
+import { createA2aStore } from "../tables/a2a.js";
+import { createApprovalReads } from "../tables/approvals.js";
+import { createTokenReads } from "../tables/auth.js";
+import { createConversationReads } from "../tables/conversations.js";
+import { createTaskReads } from "../tables/engine-reads.js";
+import { createFederationReads } from "../tables/federation.js";
+import { createHttpStore } from "../tables/http.js";
+import type { JournalSweep } from "../tables/journal.js";
+import { createKeyValueStore } from "../tables/memory.js";
+import { createMeshReads } from "../tables/mesh-reads.js";
+import { createOutboxReads } from "../tables/outbox.js";
 import type { Database } from "./driver.js";
 import { ForeignWrites } from "./foreign.js";
 import { SqliteGroups } from "./groups.js";
 import { Journals } from "./journals.js";
-import { createMeshReads } from "./mesh.js";
-import { createOutboxReads } from "./outbox.js";
 import { type Reclaimed, reclaimSpace } from "./reclaim.js";
 import { Removals } from "./removals.js";
-import type { Room, WriteHandler } from "./room.js";
-import { createA2aState } from "./rooms/a2a.js";
-import { createTokenIndex } from "./rooms/auth.js";
-import { createFederationReads } from "./rooms/federation.js";
-import { createHttpState } from "./rooms/http.js";
-import type { JournalSweep } from "./rooms/journal.js";
-import { createMemory } from "./rooms/memory.js";
+import { type OpenSearchIndex, openSearchIndex } from "./search.js";
 import { TaskList } from "./task-list.js";
-import { createTaskIndex } from "./tasks.js";
 import { Undo } from "./undo.js";
 
 export interface StoreParts {
   /** Open, set up and migrated. The store closes it. */
   readonly db: Database;
-  readonly rooms: readonly Room[];
+  readonly tableSets: readonly TableSet[];
   readonly clock: Clock;
   readonly loop: Loop;
   readonly writerLimits: Partial<WriterLimits>;
   readonly cachedJournals: number;
-  /** Rows of journals, and tasks, that wait in memory for their index. */
+  /** Number of journal rows, and of tasks, that wait in memory for their index. */
   readonly indexBatch: number;
   /** @throws when the file is no longer the one that was opened */
   readonly checkFile: () => void;
@@ -64,29 +65,38 @@ export interface SqliteInspection {
   readonly autoVacuum: string;
   readonly pageSize: number;
   readonly pages: number;
-  /** Pages of removed rows that `reclaim` would give back. */
+  /** Pages of removed rows that `reclaim` would free. */
   readonly freePages: number;
 }
 
-/** How long `close` waits while nothing can be written. */
+/** Characters of journals after which `readMany` stops, so that memory and the event loop are not held up. */
+const READ_AT_ONCE = 4 * 1024 * 1024;
+
+/** How long `close` waits for a store that cannot be written. */
 const CLOSING_PATIENCE = 5_000;
 
-/** SQLite answers these pragmas with a number. */
+/** SQLite returns a number for these pragmas. */
 const SYNCHRONOUS = ["off", "normal", "full", "extra"];
 const AUTO_VACUUM = ["none", "full", "incremental"];
 
 /**
- * The store over one connection. Everything happens on the calling thread: a read sees exactly what was committed
- * when it was called, and no read ever meets a transaction half way.
+ * The store over one connection. Everything runs on the calling thread: a read returns exactly what was committed when
+ * it was called, and never sees part of a transaction.
  */
 export class SqliteStore implements FullStore {
   readonly writer: Writer;
-  /** What the writer writes with; for those who need a writer of their own over the same data. */
+  /** What the writer writes with; for programs that need their own writer over the same data. */
   readonly driver: StoreDriver;
-  readonly tasks: TaskIndex;
-  readonly tokens: TokenIndex;
-  readonly http: HttpState;
-  readonly a2a: A2aState;
+  readonly tasks: TaskReads;
+  readonly tokens: TokenReads;
+  readonly http: HttpStore;
+  readonly a2a: A2aStore;
+  readonly outbox: OutboxReads;
+  readonly federation: FederationReads;
+  readonly conversations: ConversationReads;
+  readonly mesh: MeshReads;
+  readonly memory: KeyValueStore;
+  readonly approvals: ApprovalReads;
   readonly #db: Database;
   readonly #journals: Journals;
   readonly #removals: Removals;
@@ -96,16 +106,12 @@ export class SqliteStore implements FullStore {
   readonly #release: () => void;
   readonly #snapshotNumber;
   readonly #snapshotParts;
-  #outbox: OutboxReads | undefined;
-  #mesh: MeshReads | undefined;
-  #conversations: ConversationIndex | undefined;
-  #federation: FederationReads | undefined;
-  #memory: KeyValueMemory | undefined;
   #sweeping: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
+  #search: OpenSearchIndex | undefined;
 
   constructor(parts: StoreParts) {
-    const { db, rooms, clock, loop, writerLimits, indexBatch } = parts;
+    const { db, tableSets, clock, loop, writerLimits, indexBatch } = parts;
     this.#db = db;
     this.#clock = clock;
     this.#release = parts.release;
@@ -120,10 +126,10 @@ export class SqliteStore implements FullStore {
       removals.reload();
       taskList.reload();
     });
-    const handlers = new Map<string, WriteHandler>();
-    for (const room of rooms) {
-      for (const [kind, handler] of room.prepareWrites({ db, journals, removals, taskList })) {
-        if (handlers.has(kind)) throw new Error(`two rooms declare the write "${kind}"`);
+    const handlers = new Map<string, PreparedWrite>();
+    for (const tableSet of tableSets) {
+      for (const [kind, handler] of tableSet.prepareWrites({ db, journals, removals, taskList })) {
+        if (handlers.has(kind)) throw new Error(`two table sets declare the write "${kind}"`);
         handlers.set(kind, handler);
       }
     }
@@ -148,6 +154,7 @@ export class SqliteStore implements FullStore {
       loop,
       limits: writerLimits,
       position: journals.position,
+      stopwatch: () => performance.now(),
     });
     this.#snapshotNumber = db
       .prepare<[number], number>("SELECT number FROM snapshots WHERE journal = ?")
@@ -155,70 +162,57 @@ export class SqliteStore implements FullStore {
     this.#snapshotParts = db.prepare<[number], SnapshotPart>(
       "SELECT name, data FROM snapshot_parts WHERE journal = ? ORDER BY name",
     );
-    this.tasks = createTaskIndex(db, { taskList, loop, ready: () => this.#ready() });
-    this.tokens = createTokenIndex(db, () => this.#assertOpen());
-    this.http = createHttpState(db, () => this.#assertOpen());
-    this.a2a = createA2aState(db, () => this.#assertOpen());
-    this.#finishRemovals();
-  }
-
-  /** Prepared when first asked for, so that a store without this room can be opened too. */
-  get outbox(): OutboxReads {
-    this.#outbox ??= createOutboxReads(this.#db, () => this.#assertOpen());
-    return this.#outbox;
-  }
-
-  get federation(): FederationReads {
-    this.#federation ??= createFederationReads(this.#db, () => this.#assertOpen());
-    return this.#federation;
-  }
-
-  get conversations(): ConversationIndex {
-    this.#conversations ??= createConversationIndex(this.#db, () => this.#assertOpen());
-    return this.#conversations;
-  }
-
-  /** Prepared when first asked for. */
-  get mesh(): MeshReads {
-    this.#mesh ??= createMeshReads(this.#db, () => this.#assertOpen());
-    return this.#mesh;
-  }
-
-  get memory(): KeyValueMemory {
-    this.#memory ??= createMemory({
-      db: this.#db,
-      assertOpen: () => this.#assertOpen(),
+    this.tasks = createTaskReads(db, { taskList, loop, ready: () => this.#ready() });
+    this.approvals = createApprovalReads(db, this.tasks, () => this.#ready());
+    const assertOpen = () => this.#assertOpen();
+    this.tokens = createTokenReads(db, assertOpen);
+    this.http = createHttpStore(db, assertOpen);
+    this.a2a = createA2aStore(db, assertOpen);
+    this.outbox = createOutboxReads(db, assertOpen);
+    this.federation = createFederationReads(db, assertOpen);
+    this.conversations = createConversationReads(db, assertOpen);
+    this.mesh = createMeshReads(db, assertOpen);
+    this.memory = createKeyValueStore({
+      db,
+      assertOpen,
       commit: (write) => this.commit({ appends: [], rows: [write] }, "result"),
       now: Date.now,
     });
-    return this.#memory;
+    this.#finishRemovals();
   }
 
   commit(batch: Batch, kind?: "post" | "result"): Promise<Committed> {
-    if (this.#closing !== undefined) return Promise.reject(new StoreClosedError());
+    if (this.#closing !== undefined) return Promise.reject(storeClosed());
     const invalid = this.#groups.invalid(batch);
     return invalid === undefined ? this.writer.commit(batch, kind) : Promise.reject(invalid);
   }
 
   async read(
     journal: JournalKey,
-    { after = 0, limit }: { after?: number; limit?: number } = {},
+    { after = 0, limit, characters }: { after?: number; limit?: number; characters?: number } = {},
   ): Promise<JournalRow[]> {
     this.#ready();
-    return this.#journals.read(journal, after, limit);
+    return this.#journals.read(journal, after, limit, characters);
   }
 
   async readMany(journals: readonly JournalKey[]): Promise<readonly StoredJournal[]> {
     this.#ready();
-    return journals.map((journal) => {
+    const stored: StoredJournal[] = [];
+    let characters = 0;
+    for (const journal of journals) {
       const snapshot = this.#readSnapshot(journal);
-      return { journal, snapshot, rows: this.#journals.read(journal, snapshot?.number ?? 0, undefined) };
-    });
+      const rows = this.#journals.read(journal, snapshot?.number ?? 0, undefined);
+      stored.push({ journal, snapshot, rows });
+      for (const { data } of snapshot?.parts ?? []) characters += data.length;
+      for (const { data } of rows) characters += data.length;
+      if (characters >= READ_AT_ONCE) break;
+    }
+    return stored;
   }
 
-  async readAll(afterPosition: number, limit: number): Promise<JournalRow[]> {
+  async readAll(afterPosition: number, limit: number, characters?: number): Promise<JournalRow[]> {
     this.#ready();
-    return this.#journals.readAll(afterPosition, limit);
+    return this.#journals.readAll(afterPosition, limit, characters);
   }
 
   async position(): Promise<number> {
@@ -237,8 +231,8 @@ export class SqliteStore implements FullStore {
   }
 
   /**
-   * Gives the space of removed tasks back to the file system, in small steps between which other work goes on.
-   * To be called after a round of retention.
+   * Returns the space of removed tasks to the file system, in small steps between which other work runs. Call it after
+   * retention.
    */
   async reclaim(): Promise<Reclaimed> {
     this.#assertOpen();
@@ -247,7 +241,7 @@ export class SqliteStore implements FullStore {
     return reclaimSpace(this.#db, () => this.#closing === undefined && this.writer.failure === undefined);
   }
 
-  /** How the connection is really set up, and how large the file is: for diagnosis, and for tests. */
+  /** The connection's actual settings and the file's size, for diagnosis and tests. */
   inspect(): SqliteInspection {
     this.#assertOpen();
     const read = (name: string): unknown => this.#db.pragma(name, { simple: true });
@@ -261,7 +255,19 @@ export class SqliteStore implements FullStore {
     };
   }
 
-  /** Takes nothing more, writes what waits, then closes the database and lets go of the lock. */
+  /** Rejects new batches, writes those that wait, then closes the database and releases the lock. */
+  size(): { readonly store: number; readonly wal: number } {
+    const { name } = this.#db;
+    const bytes = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    return { store: bytes(name), wal: bytes(`${name}-wal`) };
+  }
+
+  searchIndex(): OpenSearchIndex {
+    this.#assertOpen();
+    this.#search ??= openSearchIndex(searchPath(this.#db.name));
+    return this.#search;
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -271,13 +277,14 @@ export class SqliteStore implements FullStore {
     await this.#drained();
     this.writer.close();
     try {
+      this.#search?.close();
       this.#db.close();
     } finally {
       this.#release();
     }
   }
 
-  /** A store that cannot be written is not waited for without end; one that is only slow is. */
+  /** Waits without limit for a slow store, but only for a limited time for one that cannot be written. */
   async #drained(): Promise<void> {
     const drained = this.writer.drained().then(() => true);
     for (;;) {
@@ -291,7 +298,7 @@ export class SqliteStore implements FullStore {
     }
   }
 
-  /** Removes what is left of removed journals, a step at a time and behind what waits already. */
+  /** Finishes the removal of journals, step by step and behind batches that already wait. */
   #finishRemovals(): void {
     if (this.#sweeping !== undefined || !this.#removals.unfinished) return;
     const step: JournalSweep = { kind: "journal.sweep" };
@@ -300,7 +307,7 @@ export class SqliteStore implements FullStore {
         await this.writer.commit({ appends: [], rows: [step] }, "result");
       }
     };
-    // A step that fails is taken up by the next process that opens the store.
+    // The next process that opens the store repeats a failed step.
     this.#sweeping = sweep()
       .catch(() => {})
       .finally(() => {
@@ -315,13 +322,19 @@ export class SqliteStore implements FullStore {
     return number === undefined ? undefined : { number, parts: this.#snapshotParts.all(id) };
   }
 
-  /** Before a read that uses what is kept in memory. */
+  /** Called before a read that uses cached state. */
   #ready(): void {
     this.#assertOpen();
     this.#foreign.check();
   }
 
   #assertOpen(): void {
-    if (this.#closing !== undefined) throw new StoreClosedError();
+    if (this.#closing !== undefined) throw storeClosed();
   }
+}
+
+/** Beside the data, under a name of its own. */
+function searchPath(file: string): string {
+  if (file === ":memory:" || file === "") return ":memory:";
+  return join(dirname(file), basename(file) === "mailroom.db" ? "search.db" : `${basename(file)}.search`);
 }

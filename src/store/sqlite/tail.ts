@@ -1,4 +1,4 @@
-/** Where an append stands: the journal's last number with it, and its position. */
+/** Location of an append: the journal's last number with it, and its position. */
 interface Place {
   readonly last: number;
   readonly position: number;
@@ -23,7 +23,7 @@ export class Tail {
     this.#size++;
   }
 
-  /** Takes the newest row of a journal back. */
+  /** Removes the newest row of a journal. */
   drop(journal: number): void {
     const places = this.#places.get(journal);
     if (places?.pop() === undefined) return;
@@ -31,7 +31,7 @@ export class Tail {
     if (places.length === 0) this.#places.delete(journal);
   }
 
-  /** Takes up to `most` of a journal's oldest rows out. */
+  /** Removes and returns up to `most` of a journal's oldest rows. */
   take(journal: number, most: number): readonly Place[] {
     const places = this.#places.get(journal) ?? [];
     const taken = places.slice(0, most);
@@ -48,7 +48,7 @@ export class Tail {
     return this.#places.get(journal)?.at(-1)?.last;
   }
 
-  /** Rows of a journal that have something after a number. */
+  /** Rows of a journal with entries after a number. */
   after(journal: number, number: number): readonly Place[] {
     const places = this.#places.get(journal) ?? [];
     const from = places.findIndex(({ last }) => last > number);

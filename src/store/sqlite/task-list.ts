@@ -1,4 +1,5 @@
-import type { InstanceId, JournalKey } from "../../engine/ports.js";
+import type { InstanceId } from "../../engine/index.js";
+import type { JournalKey } from "../../journal/index.js";
 import type { Database } from "./driver.js";
 import type { Undo } from "./undo.js";
 
@@ -14,7 +15,7 @@ interface Opened {
 const UNLISTED = `SELECT role, instance, key FROM tasks
     WHERE id > ifnull((SELECT value FROM counters WHERE name = '${LISTED}'), 0)`;
 
-/** The queries, by name, so that a test can ask for their plans. */
+/** The queries by name, so that a test can check their plans. */
 export const TASK_LIST_QUERIES = {
   newestTask: `SELECT max(
       ifnull((SELECT max(id) FROM tasks), 0),
@@ -25,8 +26,8 @@ export const TASK_LIST_QUERIES = {
 } as const;
 
 /**
- * Which tasks an instance has. The table is written in sorted batches, and the tasks opened since the last one are kept
- * in memory: with many users each would otherwise cost a page of the log of their own.
+ * The tasks of each instance. The table is written in sorted batches, and tasks opened since the last batch are cached:
+ * with many users, each task would otherwise write a log page of its own.
  */
 export class TaskList {
   readonly #sql: ReturnType<typeof prepareStatements>;
@@ -64,7 +65,7 @@ export class TaskList {
     });
   }
 
-  /** The number of the next task. None is given twice, not even that of a removed task. */
+  /** The number of the next task. Numbers are never reused, not even those of removed tasks. */
   nextNumber(): number {
     return ++this.#newest;
   }
@@ -105,7 +106,7 @@ export class TaskList {
   }
 }
 
-/** Roles have no space in them. */
+/** Roles contain no space. */
 function nameOf(role: string, instance: string): string {
   return `${role} ${instance}`;
 }

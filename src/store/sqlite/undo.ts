@@ -1,11 +1,11 @@
 /**
- * What a connection keeps in memory about its tables changes together with them, inside the transaction. This is the
- * way back when the transaction, or the part of it behind a savepoint, is rolled back.
+ * Cached state changes together with the tables, inside the transaction. This reverts it when the transaction, or the
+ * part after a savepoint, is rolled back.
  */
 export class Undo {
   readonly #steps: (() => void)[] = [];
 
-  /** To be handed to `backTo`. */
+  /** Pass it to `backTo`. */
   get mark(): number {
     return this.#steps.length;
   }
@@ -18,7 +18,7 @@ export class Undo {
     while (this.#steps.length > mark) this.#steps.pop()?.();
   }
 
-  /** The transaction is durable: there is no way back. */
+  /** The transaction is durable: forget the steps. */
   clear(): void {
     this.#steps.length = 0;
   }

@@ -20,7 +20,7 @@ export const chat: Format = {
       if (message.role === "tool") {
         const result = { id: String(message.tool_call_id), content: words(message.content) };
         const last = said.at(-1);
-        // One message for each result; together they answer the calls before them.
+        // One message for each result. Together they answer the preceding calls.
         if (last?.role === "tool") said[said.length - 1] = { ...last, results: [...last.results, result] };
         else said.push({ role: "tool", text: "", calls: [], results: [result], reasoning: [] });
       } else if (message.role === "user" || message.role === "assistant") {
@@ -32,7 +32,9 @@ export const chat: Format = {
             args: JSON.parse(String(called.arguments)),
           };
         });
-        said.push({ role: message.role, text: words(message.content), calls, results: [], reasoning: [] });
+        const { reasoning_content: thought } = message;
+        const reasoning = thought === undefined ? [] : [String(thought)];
+        said.push({ role: message.role, text: words(message.content), calls, results: [], reasoning });
       }
     }
     const choice = body.tool_choice;
@@ -66,6 +68,7 @@ export const chat: Format = {
             role: "assistant",
             content: reply.text ?? null,
             refusal: reply.refusal ?? null,
+            ...(reply.reasoning !== undefined && { reasoning_content: reply.reasoning }),
             ...(reply.calls !== undefined && { tool_calls: toolCalls(reply, id) }),
           },
           finish_reason: finish(reply),
@@ -85,6 +88,7 @@ export const chat: Format = {
       });
     return [
       chunk({ role: "assistant" }),
+      ...(reply.reasoning === undefined ? [] : [chunk({ reasoning_content: reply.reasoning })]),
       ...pieces(reply.text ?? "").map((content) => chunk({ content })),
       ...(reply.refusal === undefined ? [] : [chunk({ refusal: reply.refusal })]),
       ...toolCalls(reply, id).flatMap(({ function: called, ...call }, index) => [

@@ -75,7 +75,7 @@ function text({ refusal, text: said }: Reply): object[] {
   return whole === undefined ? [] : [{ text: whole }];
 }
 
-/** Thinking is signed on the first call that comes of it. Arguments are JSON already: they cannot be malformed. */
+/** Thinking is signed on its first call. Arguments are JSON, so they cannot be malformed. */
 function calls({ calls: given = [], reasoning }: Reply, id: string): object[] {
   return given.map((call, index) => ({
     functionCall: { id: callId(id, call, index), name: call.name, args: call.args ?? {} },

@@ -1,6 +1,6 @@
 /**
- * A local HTTP server that speaks the wire formats of model providers. It refuses histories that they would refuse,
- * and answers as the test tells it.
+ * A local HTTP server with the wire formats of model providers. It rejects histories that they would reject, and
+ * answers as the test defines.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,12 +16,12 @@ export type Behaviour =
   | { readonly status: number; readonly message: string; readonly headers?: Readonly<Record<string, string>> }
   /** Never answers. */
   | { readonly silent: true }
-  /** Sends this many frames of a stream and then cuts the connection. */
+  /** Sends this many frames of a stream, then closes the connection. */
   | { readonly cutAfter: number; readonly reply: Reply };
 
 export interface Request extends Asked {
   readonly headers: IncomingMessage["headers"];
-  /** Which agent asks, and what it was told last. */
+  /** The calling agent and its newest message. */
   readonly agent: string;
   readonly newest: string;
 }
@@ -32,7 +32,7 @@ const FORMATS: readonly Format[] = [chat, responses, messages, google];
 
 export class ModelServer {
   readonly requests: Request[] = [];
-  /** What a provider would have refused; must stay empty. */
+  /** Requests that a provider would have rejected; must stay empty. */
   readonly complaints: string[] = [];
   model: Model;
   readonly #server;
@@ -59,7 +59,7 @@ export class ModelServer {
     return `http://127.0.0.1:${port}/v1`;
   }
 
-  /** So that agents find it, whichever provider they ask for. */
+  /** Directs agents of every provider to this server. */
   get env(): Record<string, string> {
     return {
       OPENAI_API_KEY: "sk-openai-secret",

@@ -1,4 +1,4 @@
-/** A small office whose two agents think with models. */
+/** A small swarm with two model agents. */
 import {
   defineAction,
   defineAgent,
@@ -15,12 +15,12 @@ export interface Way {
   readonly options: Omit<ModelAgentOptions, "system">;
 }
 
-/** Every wire format, whole and streamed. */
+/** Every wire format, streamed and not. */
 export function ways(server: () => ModelServer): Way[] {
   const formats: [string, () => Omit<ModelAgentOptions, "system">][] = [
     ["OpenAI Chat Completions", () => ({ llm: "openai/gpt-test", toolFormat: "completions" })],
     ["OpenAI Responses", () => ({ llm: "openai/gpt-test", toolFormat: "responses" })],
-    ["Anthropic Messages", () => ({ llm: "anthropic/claude-test" })],
+    ["Anthropic Messages", () => ({ llm: "anthropic/claude-sonnet-4-5" })],
     ["Google Gemini", () => ({ llm: "google/gemini-test" })],
     ["an OpenAI-compatible server", () => ({ llm: "vllm/some-model", baseUrl: server().url })],
   ];
@@ -38,7 +38,7 @@ export const STOCK: Readonly<Record<string, string>> = { ink: "7 bottles", paper
 
 export interface Office {
   readonly mailroom: Mailroom;
-  /** How often the action ran, by its argument. */
+  /** Number of runs of the action, by its argument. */
   readonly lookedUp: string[];
 }
 
@@ -69,7 +69,7 @@ export async function openOffice(
       return found;
     },
   });
-  const surroundings = {
+  const environment = {
     env: { ...server.env, ...env },
     backoff: { base: 1, factor: 1, cap: 1, jitter: 0 },
     ...(print !== undefined && { print }),
@@ -82,14 +82,14 @@ export async function openOffice(
         enableEntrypoint: true,
         canCompleteTasks: true,
         commTargets: ["clerk"],
-        run: modelAgent({ ...options, system: "You lead the office." }, surroundings),
+        run: modelAgent({ ...options, system: "You lead the office." }, environment),
       }),
       defineAgent({
         name: "clerk",
         description: "Knows the stock",
         commTargets: ["head"],
         actions: [lookUp],
-        run: modelAgent({ ...options, system: "You keep the stock." }, surroundings),
+        run: modelAgent({ ...options, system: "You keep the stock." }, environment),
       }),
     ],
   });
@@ -105,12 +105,12 @@ export const reply = {
     ({ calls: [{ name: "task_complete", args: { finish_message } }] }) satisfies Behaviour,
 };
 
-/** Asks the clerk for ink and paper, and answers with what it found. */
+/** Asks the clerk for ink and paper, and answers with the results. */
 export const sensible: Model = ({ agent, said }) => {
   const last = said.at(-1);
   if (agent === "clerk") {
-    const results = last?.text.includes("::action_complete::") ? said.at(-2)?.results : undefined;
-    if (results === undefined) {
+    const results = last?.results ?? [];
+    if (results.length === 0 || results.some(({ content }) => content === "SUCCESS: message sent")) {
       const calls = ["ink", "paper"].map((item) => ({ name: "look_up", args: { item } }));
       return { text: "Let me see.", calls };
     }
@@ -123,7 +123,7 @@ export const sensible: Model = ({ agent, said }) => {
     : reply.finish(`There are ${answer}.`);
 };
 
-/** Does as `first` says as long as it says something, then what is sensible. */
+/** Replies with `first` as long as it returns a reply, then with the default. */
 export function atFirst(first: (request: Request, count: number) => Behaviour | undefined): Model {
   return (request, count) => first(request, count) ?? sensible(request, count);
 }

@@ -1,12 +1,12 @@
-/** What the model server's wire formats have in common. */
+/** The shared parts of the model server's wire formats. */
 
-/** A conversation as any of the formats tells it. */
+/** A conversation, independent of the format. */
 export interface Said {
   readonly role: "user" | "assistant" | "tool";
   readonly text: string;
   readonly calls: readonly { readonly id: string; readonly name: string; readonly args: unknown }[];
   readonly results: readonly { readonly id: string; readonly content: string }[];
-  /** Signed or encrypted reasoning that came back. */
+  /** Signed or encrypted reasoning that the agent sent back. */
   readonly reasoning: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export interface Reply {
   readonly calls?: readonly {
     readonly name: string;
     readonly args?: object;
-    /** In place of `args`: sent as it is, whatever it is. */
+    /** Sent unchanged instead of `args`. */
     readonly raw?: string;
     readonly id?: string;
   }[];
@@ -35,10 +35,10 @@ export interface Reply {
   readonly usage?: { readonly input: number; readonly output: number; readonly cached?: number };
 }
 
-/** A wire format: how a request is read and checked, and how a reply is written. */
+/** A wire format: parses and checks requests, and writes replies. */
 export interface Format {
   readonly path: RegExp;
-  /** @param url where it was asked */
+  /** @param url the request's URL */
   read(body: Readonly<Record<string, unknown>>, url: string): Asked;
   whole(reply: Reply, id: string): unknown;
   /** The frames of a streamed reply. */
@@ -76,7 +76,7 @@ export function frame(data: unknown, event?: string): string {
   return `${name}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`;
 }
 
-/** The rule that all providers share. @throws Error with what a provider would complain about */
+/** Checks the rules that all providers share. @throws Error with a provider's message */
 export function checkPairing(said: readonly Said[]): void {
   const seen = new Set<string>();
   for (const [at, { calls, results }] of said.entries()) {

@@ -1,1 +1,0 @@
-export { type HttpActionName, httpActions } from "./actions.js";

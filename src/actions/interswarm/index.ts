@@ -1,1 +1,0 @@
-export { InterswarmActionError, type InterswarmActionName, interswarmActions } from "./actions.js";

@@ -1,0 +1,6 @@
+/**
+ * `agent` is another swarm, identified by the swarm's name; `member` serves one local agent, identified by the agent's
+ * name (decision A5). Strongest first: a caller with several roles has the first one.
+ */
+export const ROLES = ["admin", "user", "agent", "member"] as const;
+export type Role = (typeof ROLES)[number];

@@ -1,0 +1,288 @@
+/** Calls that show what a server does: journals, digests, search, the feed, and what only admins see. */
+import { createParser } from "eventsource-parser";
+import { sleep, urgentClock } from "../base/index.js";
+import {
+  FEED_EVENTS,
+  type FeedEvent,
+  JournalPage,
+  OutboxItem,
+  OutboxPage,
+  SearchPage,
+  StatsPage,
+  TaskCounts,
+  type TaskDigest,
+  TaskDigests,
+  TokenList,
+  Traffic,
+} from "./observation.js";
+import { callOptions } from "./options.js";
+import { canRetry } from "./retry.js";
+import type { CallOptions, Transport, WriteOptions } from "./transport.js";
+import { AnyObject } from "./wire.js";
+
+/** Options of journals. `before` reads backward; a large number reads from the end. */
+export interface JournalOptions extends CallOptions {
+  readonly after?: number;
+  readonly before?: number;
+  readonly limit?: number;
+}
+
+/** Options of a search. */
+export interface SearchOptions extends CallOptions {
+  readonly kind?: string;
+  readonly agent?: string;
+  /** ISO 8601. */
+  readonly since?: string;
+  readonly limit?: number;
+  /** For admins: only their own tasks. */
+  readonly own?: boolean;
+}
+
+/** Options of the feed. */
+export interface FeedOptions extends Pick<CallOptions, "signal"> {
+  /** The last id already seen, or the `cursor` of a journal. */
+  readonly after?: string;
+  /** A task id of the caller, or for admins a key: its entries are in the feed. */
+  readonly watch?: string;
+  /** For admins: only their own tasks. */
+  readonly own?: boolean;
+  /** For admins: a row of figures each second. */
+  readonly stats?: boolean;
+}
+
+/** Options of the outbox. */
+export interface OutboxOptions extends CallOptions {
+  readonly queue?: string;
+  readonly status?: "waiting" | "delivered" | "refused" | "expired";
+  readonly target?: string;
+  readonly after?: number;
+  readonly limit?: number;
+}
+
+/** Milliseconds before a lost feed is opened again. */
+const PAUSE = 500;
+
+/** What a caller sees of its own tasks. Available as `client.observe`. */
+export class ObserveClient {
+  readonly #transport: Transport;
+
+  /** @internal */
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Returns part of a task's journal. */
+  getJournal(taskId: string, options: JournalOptions = {}): Promise<JournalPage> {
+    return journal(this.#transport, `/tasks/${encodeURIComponent(taskId)}`, options);
+  }
+
+  /** Returns tasks in figures. Unknown tasks are left out. */
+  async getDigests(tasks: readonly string[], options: CallOptions = {}): Promise<readonly TaskDigest[]> {
+    const call = { method: "POST", path: "/tasks/digest", body: { tasks }, ...callOptions(options) } as const;
+    return (await this.#transport.json(call, TaskDigests)).digests;
+  }
+
+  /** Returns the number of the caller's tasks by status. */
+  countTasks(options: CallOptions = {}): Promise<TaskCounts> {
+    return this.#transport.json(
+      { method: "GET", path: "/tasks/counts", ...callOptions(options) },
+      TaskCounts,
+    );
+  }
+
+  /** Searches in what was said. */
+  search(words: string, options: SearchOptions = {}): Promise<SearchPage> {
+    const { kind, agent, since, limit, own } = options;
+    const query = { q: words, kind, agent, since, limit, own: flag(own) };
+    return this.#transport.json(
+      { method: "GET", path: "/search", query, ...callOptions(options) },
+      SearchPage,
+    );
+  }
+
+  /** Yields what happens in tasks, without end. A lost connection is resumed after the last event. */
+  async *feed(options: FeedOptions = {}): AsyncGenerator<FeedEvent, void, undefined> {
+    const { signal, watch, own, stats } = options;
+    for (let after = options.after; ; ) {
+      try {
+        const query = { after, watch, own: flag(own), stats: flag(stats) };
+        const headers = { accept: "text/event-stream" };
+        const call = { method: "GET", path: "/feed", query, headers, ...(signal && { signal }) } as const;
+        const { response } = await this.#transport.open(call);
+        for await (const event of feedEvents(response)) {
+          after = event.id ?? after;
+          yield event;
+        }
+      } catch (error) {
+        if (signal?.aborted === true) throw signal.reason;
+        if (!canRetry(error)) throw error;
+      }
+      await sleep(urgentClock, PAUSE, signal);
+    }
+  }
+}
+
+/** What admins see. Available as `client.admin.observe`. */
+export class AdminObserveClient {
+  readonly #transport: Transport;
+
+  /** @internal */
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Returns part of the journal of anybody's task. */
+  getJournal(key: string, options: JournalOptions = {}): Promise<JournalPage> {
+    return journal(this.#transport, `/admin/tasks/${encodeURIComponent(key)}`, options);
+  }
+
+  /** Returns anybody's tasks in figures. */
+  async getDigests(keys: readonly string[], options: CallOptions = {}): Promise<readonly TaskDigest[]> {
+    const call = {
+      method: "POST",
+      path: "/admin/tasks/digest",
+      body: { keys },
+      ...callOptions(options),
+    } as const;
+    return (await this.#transport.json(call, TaskDigests)).digests;
+  }
+
+  /** Returns the number of all tasks by status. */
+  countTasks(options: CallOptions = {}): Promise<TaskCounts> {
+    const call = { method: "GET", path: "/admin/tasks/counts", ...callOptions(options) } as const;
+    return this.#transport.json(call, TaskCounts);
+  }
+
+  /** Returns how the server did, by second or minute. */
+  getStats(
+    options: CallOptions & { readonly step?: "1s" | "1m"; readonly since?: number } = {},
+  ): Promise<StatsPage> {
+    const { step, since } = options;
+    const call = {
+      method: "GET",
+      path: "/admin/stats",
+      query: { step, since },
+      ...callOptions(options),
+    } as const;
+    return this.#transport.json(call, StatsPage);
+  }
+
+  /** Returns who wrote to whom in the last milliseconds. */
+  getTraffic(options: CallOptions & { readonly window?: number } = {}): Promise<Traffic> {
+    const { window } = options;
+    const call = {
+      method: "GET",
+      path: "/admin/traffic",
+      query: { window },
+      ...callOptions(options),
+    } as const;
+    return this.#transport.json(call, Traffic);
+  }
+
+  /** Returns mail to other servers. */
+  getOutbox(options: OutboxOptions = {}): Promise<OutboxPage> {
+    const { queue, status, target, after, limit } = options;
+    const query = { queue, status, target, after, limit };
+    return this.#transport.json(
+      { method: "GET", path: "/admin/outbox", query, ...callOptions(options) },
+      OutboxPage,
+    );
+  }
+
+  /** Delivers waiting mail now. */
+  retryDelivery(id: string, options: WriteOptions = {}): Promise<OutboxItem> {
+    return this.#change(id, "retry", options);
+  }
+
+  /** Gives waiting mail up. */
+  abandonDelivery(id: string, options: WriteOptions = {}): Promise<OutboxItem> {
+    return this.#change(id, "abandon", options);
+  }
+
+  /** Returns a page of tokens, without their secrets. */
+  getTokens(options: CallOptions & { readonly cursor?: number } = {}) {
+    const { cursor } = options;
+    const call = {
+      method: "GET",
+      path: "/admin/tokens",
+      query: { cursor },
+      ...callOptions(options),
+    } as const;
+    return this.#transport.json(call, TokenList);
+  }
+
+  /** Revokes a token by its id. */
+  async revokeToken(tokenId: string, options: WriteOptions = {}): Promise<void> {
+    const path = `/admin/tokens/${encodeURIComponent(tokenId)}/revoke`;
+    await this.#transport.json({ method: "POST", path, body: {}, ...callOptions(options) }, AnyObject);
+  }
+
+  #change(id: string, what: string, options: WriteOptions): Promise<OutboxItem> {
+    const path = `/admin/outbox/${encodeURIComponent(id)}/${what}`;
+    return this.#transport.json({ method: "POST", path, body: {}, ...callOptions(options) }, OutboxItem);
+  }
+}
+
+function journal(transport: Transport, path: string, options: JournalOptions): Promise<JournalPage> {
+  const { after, before, limit } = options;
+  const query = { after, before, limit };
+  return transport.json(
+    { method: "GET", path: `${path}/journal`, query, ...callOptions(options) },
+    JournalPage,
+  );
+}
+
+function flag(value: boolean | undefined): string | undefined {
+  return value === undefined ? undefined : String(value);
+}
+
+async function* feedEvents(response: Response): AsyncGenerator<FeedEvent, void, undefined> {
+  if (response.body === null) return;
+  const ready: FeedEvent[] = [];
+  const parser = createParser({
+    onEvent: ({ id, event, data }) => {
+      const parsed = toFeedEvent(event ?? "", id === "" ? undefined : id, JSON.parse(data));
+      if (parsed !== undefined) ready.push(parsed);
+    },
+  });
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      parser.feed(decoder.decode(value, { stream: true }));
+      yield* ready.splice(0);
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+/** Returns nothing for an event that this client does not know. */
+function toFeedEvent(event: string, id: string | undefined, data: unknown): FeedEvent | undefined {
+  switch (event) {
+    case "hello":
+      return { event, id, data: FEED_EVENTS[event].parse(data) };
+    case "task":
+      return { event, id, data: FEED_EVENTS[event].parse(data) };
+    case "entries":
+      return { event, id, data: FEED_EVENTS[event].parse(data) };
+    case "token":
+      return { event, id, data: FEED_EVENTS[event].parse(data) };
+    case "counts":
+      return { event, id, data: FEED_EVENTS[event].parse(data) };
+    case "stats":
+      return { event, id, data: FEED_EVENTS[event].parse(data) };
+    case "swarm":
+      return { event, id, data: FEED_EVENTS[event].parse(data) };
+    case "removed":
+      return { event, id, data: FEED_EVENTS[event].parse(data) };
+    case "reset":
+      return { event, id, data: FEED_EVENTS[event].parse(data) };
+    case "ping":
+      return { event, id, data: FEED_EVENTS[event].parse(data) };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,248 @@
+/**
+ * The list of tasks: pages of the server, kept up to date by the feed. Rows are plain objects in a map; signals tell only
+ * that something changed.
+ */
+import { signal } from "@preact/signals";
+import { ApiError, caller, isAdmin, request } from "./api.js";
+import { onFeed } from "./feed.js";
+import type { FeedTask, Status, TaskCounts, TaskSummary } from "./shapes.js";
+
+export interface TaskRow {
+  readonly key: string;
+  readonly taskId: string;
+  readonly owner: string;
+  readonly status: Status;
+  readonly title: string;
+  readonly startedAt: number;
+  readonly updatedAt: number;
+  /** The last number of its journal, as far as the feed told it. */
+  readonly number: number;
+  readonly doing: readonly string[];
+  /** When the feed last changed it, for the tint. */
+  readonly changedAt: number;
+}
+
+export interface TaskFilter {
+  readonly status: readonly Status[];
+  readonly owner: string;
+  readonly since: string;
+  readonly text: string;
+}
+
+export const NO_FILTER: TaskFilter = { status: [], owner: "", since: "", text: "" };
+
+export const counts = signal<TaskCounts | undefined>(undefined);
+/** Rises when rows changed. */
+export const tasksVersion = signal(0);
+export const loading = signal(false);
+export const listError = signal<Error | undefined>(undefined);
+export const hasMore = signal(false);
+/** Tasks that came or moved while the list was held still. */
+export const heldBack = signal(0);
+
+const PAGE = 200;
+const SETTLE = 250;
+
+const rows = new Map<string, TaskRow>();
+/** Keys that came with a page of the list, not with the feed. */
+const paged = new Set<string>();
+let shown: TaskRow[] = [];
+let filter: TaskFilter = NO_FILTER;
+let cursor: string | null | undefined;
+let generation = 0;
+let settling: number | undefined;
+let held = false;
+
+export function taskRows(): readonly TaskRow[] {
+  return shown;
+}
+
+export function rowOf(key: string): TaskRow | undefined {
+  return rows.get(key);
+}
+
+function fromSummary(task: TaskSummary, before: TaskRow | undefined): TaskRow {
+  return {
+    key: task.key ?? task.task_id,
+    taskId: task.task_id,
+    owner: task.task_owner,
+    status: task.status,
+    title: task.title ?? "",
+    startedAt: Date.parse(task.start_time),
+    updatedAt: Date.parse(task.updated_time ?? task.start_time),
+    number: before?.number ?? 0,
+    doing: before?.doing ?? [],
+    changedAt: before?.changedAt ?? 0,
+  };
+}
+
+function since(text: string): number | undefined {
+  const found = /^(\d+)(m|h|d)$/.exec(text);
+  if (found === null) return undefined;
+  const unit = { m: 60_000, h: 3_600_000, d: 86_400_000 }[found[2] ?? "m"] ?? 60_000;
+  return Date.now() - Number(found[1]) * unit;
+}
+
+function matches(row: TaskRow): boolean {
+  if (filter.status.length > 0 && !filter.status.includes(row.status)) return false;
+  if (filter.owner !== "" && !row.owner.startsWith(filter.owner)) return false;
+  const from = since(filter.since);
+  if (from !== undefined && row.startedAt < from) return false;
+  const text = filter.text.toLowerCase();
+  return text === "" || row.title.toLowerCase().includes(text) || row.taskId.toLowerCase().includes(text);
+}
+
+const RANK: Readonly<Record<Status, number>> = {
+  paused: 0,
+  running: 1,
+  completed: 1,
+  failed: 1,
+  cancelled: 1,
+};
+
+function before(a: TaskRow, b: TaskRow): number {
+  return RANK[a.status] - RANK[b.status] || b.updatedAt - a.updatedAt || (a.key < b.key ? 1 : -1);
+}
+
+/**
+ * What waits for a person comes first, then what moved last. A list that is held still keeps its order: what was read
+ * is added at its end, what is new is only counted.
+ */
+function settle(): void {
+  window.clearTimeout(settling);
+  settling = undefined;
+  if (held && shown.length > 0) {
+    const known = new Set(shown.map(({ key }) => key));
+    const unknown = [...rows.values()].filter((row) => !known.has(row.key) && matches(row));
+    heldBack.value = unknown.filter(({ key }) => !paged.has(key)).length;
+    const more = unknown.filter(({ key }) => paged.has(key)).sort(before);
+    shown = [...shown.flatMap(({ key }) => rows.get(key) ?? []), ...more];
+  } else {
+    shown = [...rows.values()].filter(matches).sort(before);
+    heldBack.value = 0;
+  }
+  tasksVersion.value++;
+}
+
+function settleSoon(): void {
+  if (settling === undefined) settling = window.setTimeout(settle, SETTLE);
+}
+
+/** While somebody points at the list, rows keep their places. */
+export function holdStill(still: boolean): void {
+  if (held === still) return;
+  held = still;
+  if (!still) settleSoon();
+}
+
+export function releaseHeld(): void {
+  held = false;
+  settle();
+}
+
+function query(more: Readonly<Record<string, string | number | readonly string[] | undefined>> = {}) {
+  const from = since(filter.since);
+  return {
+    limit: PAGE,
+    status: filter.status.length > 0 ? filter.status : undefined,
+    since: from === undefined ? undefined : new Date(from).toISOString(),
+    q: filter.text === "" ? undefined : filter.text,
+    owner: isAdmin() && filter.owner !== "" ? filter.owner : undefined,
+    ...more,
+  };
+}
+
+interface Page {
+  readonly tasks: readonly TaskSummary[];
+  readonly next_cursor?: string | null | undefined;
+}
+
+function path(): string {
+  return isAdmin() ? "admin/tasks" : "tasks";
+}
+
+function takeIn(page: Page): void {
+  for (const task of page.tasks) {
+    const key = task.key ?? task.task_id;
+    const known = rows.get(key);
+    const row = fromSummary(task, known);
+    paged.add(key);
+    if (known === undefined || known.updatedAt <= row.updatedAt) rows.set(key, row);
+  }
+}
+
+export async function showTasks(next: TaskFilter): Promise<void> {
+  filter = next;
+  const mine = ++generation;
+  cursor = undefined;
+  listError.value = undefined;
+  held = false;
+  settle();
+  await loadMore(mine);
+  if (mine !== generation || next.status.length > 0) return;
+  // What waits for somebody may be old: it is not on the first page then.
+  const waiting = await request<Page>(path(), { query: query({ status: ["paused", "running"] }) }).catch(
+    () => undefined,
+  );
+  if (mine !== generation || waiting === undefined) return;
+  takeIn(waiting);
+  settle();
+}
+
+export async function loadMore(mine = generation): Promise<void> {
+  if (cursor === null || (loading.value && mine === generation && cursor !== undefined)) return;
+  loading.value = true;
+  try {
+    const page = await request<Page>(path(), { query: query({ cursor: cursor ?? undefined }) });
+    if (mine !== generation) return;
+    cursor = page.next_cursor ?? null;
+    hasMore.value = cursor !== null;
+    takeIn(page);
+    settle();
+  } catch (error) {
+    if (mine === generation && !(error instanceof ApiError && error.status === 401)) {
+      listError.value = error instanceof Error ? error : new Error(String(error));
+    }
+  } finally {
+    if (mine === generation) loading.value = false;
+  }
+}
+
+function apply(task: FeedTask): void {
+  const before = rows.get(task.key);
+  if (before !== undefined && before.number > task.number) return;
+  rows.set(task.key, {
+    ...fromSummary(task, before),
+    updatedAt: task.at,
+    number: task.number,
+    doing: task.doing,
+    changedAt: performance.now(),
+  });
+  settleSoon();
+}
+
+export async function loadCounts(): Promise<void> {
+  counts.value = await request<TaskCounts>(`${path()}/counts`).catch(() => counts.value);
+}
+
+export function startTasks(): void {
+  onFeed("task", apply);
+  onFeed("counts", (data) => {
+    counts.value = data;
+  });
+  onFeed("removed", ({ key }) => {
+    rows.delete(key);
+    settleSoon();
+  });
+  onFeed("reset", () => {
+    void showTasks(filter);
+    void loadCounts();
+  });
+  caller.subscribe((who) => {
+    if (who === undefined || who === null) return;
+    rows.clear();
+    paged.clear();
+    shown = [];
+    void loadCounts();
+  });
+}

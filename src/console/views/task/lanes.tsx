@@ -1,0 +1,58 @@
+/** The lanes of the open task, in the document. */
+import { useEffect, useRef } from "preact/hooks";
+import type { OpenTask } from "../../data/journal.js";
+import { theme } from "../../nav/theme.js";
+import { type LanesFilter, LanesView, type Thinking } from "../../paint/lanes-view.js";
+
+interface LanesProps {
+  readonly task: OpenTask;
+  readonly filter: LanesFilter;
+  readonly clock: boolean;
+  readonly selected: number | undefined;
+  readonly asOf: number | undefined;
+  readonly onSelect: (n: number) => void;
+  readonly view: { current: LanesView | undefined };
+}
+
+/** Agents that have mail and have not answered: they think right now. */
+export function thinkingIn(task: OpenTask): Thinking[] {
+  const state = task.travel.newest;
+  if (state === undefined || state.status !== "running" || task.status.value !== "running") return [];
+  const found: Thinking[] = [];
+  for (const [agent, { mailbox, turn, open }] of state.agents) {
+    const [mail] = mailbox;
+    if (mail === undefined || turn !== undefined || open.length > 0) continue;
+    const first = task.entries[0]?.n ?? 1;
+    found.push({ agent, since: mail.number, at: task.entries[mail.number - first]?.at ?? Date.now() });
+  }
+  return found;
+}
+
+export function Lanes({ task, filter, clock, selected, asOf, onSelect, view }: LanesProps) {
+  const host = useRef<HTMLDivElement>(null);
+  const select = useRef(onSelect);
+  select.current = onSelect;
+  useEffect(() => {
+    if (host.current === null) return;
+    const made = new LanesView(host.current, (n) => select.current(n));
+    view.current = made;
+    return () => {
+      made.close();
+      view.current = undefined;
+    };
+  }, []);
+  const version = task.version.value;
+  const shade = theme.value;
+  const status = task.status.value;
+  useEffect(() => {
+    const show = () => {
+      const thinking = asOf === undefined ? thinkingIn(task) : [];
+      view.current?.update({ model: task.lanes, filter, clock, selected, asOf, thinking, now: Date.now() });
+      return thinking.length > 0;
+    };
+    if (!show()) return;
+    const timer = setInterval(show, 500);
+    return () => clearInterval(timer);
+  }, [version, filter, clock, selected, asOf, shade, status]);
+  return <div class="lanes" ref={host} />;
+}

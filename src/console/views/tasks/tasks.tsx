@@ -1,0 +1,559 @@
+/** The list of tasks. */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { caller, isAdmin, ROOT, request, writeDone, writeKey } from "../../data/api.js";
+import { digestVersion, wantDigest } from "../../data/digest.js";
+import { hello } from "../../data/feed.js";
+import type { Status, TaskDigest } from "../../data/shapes.js";
+import {
+  counts,
+  hasMore,
+  heldBack,
+  holdStill,
+  listError,
+  loading,
+  loadMore,
+  releaseHeld,
+  showTasks,
+  type TaskFilter,
+  type TaskRow,
+  taskRows,
+  tasksVersion,
+} from "../../data/tasks.js";
+import { ago, duration, grouped, money, ownerName, plural } from "../../model/words.js";
+import { dialog, screenCommands } from "../../nav/dialogs.js";
+import { useKeys } from "../../nav/keys.js";
+import { go, href, route, setQuery } from "../../nav/route.js";
+import { useTop } from "../../nav/title.js";
+import { Spark } from "../../paint/spark.js";
+import { Icon } from "../../ui/icon.js";
+import { Command, Kbd, StatusPill, Tabs, toast, useNow } from "../../ui/kit.js";
+import { Text } from "../../ui/text.js";
+import { VirtualRows } from "../../ui/virtual.js";
+import { Answer } from "../parts/answer.js";
+import { LedHere } from "../parts/led-here.js";
+import { SearchButton } from "../parts/search-button.js";
+import { ErrorState } from "../parts/states.js";
+import { Outcomes } from "./outcomes.js";
+
+type Tab = "all" | "running" | "paused" | "failed" | "completed" | "cancelled";
+const TABS: readonly { readonly id: Tab; readonly name: string; readonly status: readonly Status[] }[] = [
+  { id: "all", name: "All", status: [] },
+  { id: "running", name: "Running", status: ["running"] },
+  { id: "paused", name: "Needs you", status: ["paused"] },
+  { id: "failed", name: "Failed", status: ["failed"] },
+  { id: "completed", name: "Completed", status: ["completed"] },
+  { id: "cancelled", name: "Cancelled", status: ["cancelled"] },
+];
+
+const SINCE = ["", "15m", "1h", "24h", "7d"] as const;
+const SINCE_WORDS: Readonly<Record<string, string>> = {
+  "15m": "last 15 min",
+  "1h": "last hour",
+  "24h": "last 24 h",
+  "7d": "last 7 days",
+};
+
+function filterOf(query: URLSearchParams): TaskFilter & { readonly tab: Tab } {
+  const tab = TABS.find(({ id }) => id === query.get("status")) ?? TABS[0];
+  return {
+    tab: tab?.id ?? "all",
+    status: tab?.status ?? [],
+    owner: query.get("owner") ?? "",
+    since: query.get("since") ?? "",
+    text: query.get("q") ?? "",
+  };
+}
+
+export function taskHref(row: { readonly key: string; readonly taskId: string }): string {
+  return isAdmin() ? href("all", row.key) : href("tasks", row.taskId);
+}
+
+export default function Tasks() {
+  const { query } = route.value;
+  const filter = useMemo(() => filterOf(query), [query.toString()]);
+  const narrow = innerWidth <= 720;
+  const [chosen, setChosen] = useState<string | undefined>(undefined);
+  const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
+  const anchor = useRef(0);
+  useEffect(() => {
+    void showTasks(filter);
+  }, [filter, caller.value]);
+  useTop(
+    "Tasks",
+    () => ({
+      left: (
+        <>
+          <h1>Tasks</h1>
+          {isAdmin() && <span class="tag wide-only">everybody’s</span>}
+        </>
+      ),
+      right: (
+        <>
+          <SearchButton />
+          <button type="button" class="button main" onClick={() => (dialog.value = { kind: "new-task" })}>
+            <Icon name="plus" size={14} /> {narrow ? "New" : "New task"} <Kbd>n</Kbd>
+          </button>
+        </>
+      ),
+    }),
+    [caller.value],
+  );
+  void tasksVersion.value;
+  const rows = taskRows();
+  const at = Math.max(
+    0,
+    rows.findIndex(({ key }) => key === chosen),
+  );
+  const row = rows[at];
+  const pick = (index: number) => {
+    const next = rows[Math.max(0, Math.min(rows.length - 1, index))];
+    if (next !== undefined) setChosen(next.key);
+  };
+  const open = () => {
+    if (row !== undefined) go(taskHref(row));
+  };
+  const mark = (range: boolean) => {
+    if (row === undefined) return;
+    const next = new Set(marked);
+    if (range)
+      for (const each of rows.slice(Math.min(anchor.current, at), Math.max(anchor.current, at) + 1))
+        next.add(each.key);
+    else if (!next.delete(row.key)) next.add(row.key);
+    anchor.current = at;
+    setMarked(next);
+    if (!range) pick(at + 1);
+  };
+  const cancelAll = () => {
+    const tasks = rows.filter(
+      ({ key, status }) => marked.has(key) && (status === "running" || status === "paused"),
+    );
+    if (tasks.length === 0) toast("None of the selected tasks is running.");
+    else dialog.value = { kind: "cancel", tasks };
+  };
+  useKeys({
+    j: () => pick(at + 1),
+    k: () => pick(at - 1),
+    ArrowDown: () => pick(at + 1),
+    ArrowUp: () => pick(at - 1),
+    Home: () => pick(0),
+    End: () => pick(rows.length - 1),
+    Enter: open,
+    a: () => document.querySelector<HTMLElement>("[data-answer]")?.focus(),
+    m: () => {
+      if (row !== undefined) dialog.value = { kind: "message", task: row };
+    },
+    x: () => mark(false),
+    "Shift+x": () => mark(true),
+    ".": cancelAll,
+    Escape: () => setMarked(new Set()),
+  });
+  useEffect(() => {
+    screenCommands.value = [
+      { name: "Cancel the selected tasks", key: ".", run: cancelAll },
+      ...TABS.map(({ id, name }) => ({
+        name: `Show ${name.toLowerCase()} tasks`,
+        run: () => setQuery({ status: id === "all" ? undefined : id }),
+      })),
+    ];
+    return () => {
+      screenCommands.value = [];
+    };
+  }, [marked, rows.length]);
+  const total = counts.value;
+  const countOf = (tab: Tab): string | undefined => {
+    if (total === undefined) return undefined;
+    const sum =
+      tab === "all"
+        ? total.running + total.paused + total.completed + total.failed + total.cancelled
+        : total[tab];
+    return grouped(sum);
+  };
+  const none = rows.length === 0 && !loading.value;
+  const unfiltered = filter.tab === "all" && filter.owner === "" && filter.since === "" && filter.text === "";
+  return (
+    <div class="tasks">
+      <div class="tasks-list">
+        <div class="tasks-bar">
+          <div class="tasks-filter">
+            <Tabs
+              label="Status"
+              value={filter.tab}
+              tabs={TABS.filter(({ id }) => id !== "cancelled" || (total?.cancelled ?? 0) > 0).map(
+                ({ id, name }) => ({ id, name, count: countOf(id) }),
+              )}
+              onPick={(id) => setQuery({ status: id === "all" ? undefined : id })}
+            />
+            <span class="grow" />
+            <Chips filter={filter} />
+          </div>
+          <Outcomes />
+        </div>
+        {listError.value !== undefined && rows.length === 0 ? (
+          <ErrorState error={listError.value} onRetry={() => void showTasks(filter)} />
+        ) : none && unfiltered ? (
+          <NoTasks />
+        ) : none ? (
+          <NothingMatches filter={filter} />
+        ) : (
+          <>
+            {heldBack.value > 0 && (
+              <button type="button" class="held-back" onClick={releaseHeld}>
+                {heldBack.value} new
+              </button>
+            )}
+            {!narrow && <Head />}
+            <VirtualRows
+              count={rows.length}
+              rowHeight={narrow ? 61 : 33}
+              label="Tasks"
+              role="listbox"
+              selected={chosen === undefined ? undefined : at}
+              onPointed={holdStill}
+              onNearEnd={() => {
+                if (hasMore.value) void loadMore();
+              }}
+              render={(index) => {
+                const each = rows[index];
+                if (each === undefined) return null;
+                const pickThis = () => {
+                  if (narrow || chosen === each.key) go(taskHref(each));
+                  else setChosen(each.key);
+                };
+                return (
+                  <Row
+                    key={each.key}
+                    row={each}
+                    narrow={narrow}
+                    selected={!narrow && index === at}
+                    marked={marked.has(each.key)}
+                    onPick={pickThis}
+                    onOpen={() => go(taskHref(each))}
+                  />
+                );
+              }}
+            />
+          </>
+        )}
+        <footer class="tasks-foot">
+          {marked.size > 0 ? (
+            <>
+              <span>{plural(marked.size, "task")} selected</span>
+              <button type="button" class="button small danger" onClick={cancelAll}>
+                Cancel {marked.size === 1 ? "it" : `${grouped(marked.size)} tasks`}
+              </button>
+              <button type="button" class="button small" onClick={() => setMarked(new Set())}>
+                Clear
+              </button>
+            </>
+          ) : (
+            <span>
+              {plural(rows.length, "task")}
+              {hasMore.value ? ", more below" : ""}. What waits for you comes first, then what moved last.
+            </span>
+          )}
+          <span class="grow" />
+          <span class="hints">
+            <Kbd>j</Kbd> <Kbd>k</Kbd> move <Kbd>a</Kbd> answer <Kbd>x</Kbd> select <Kbd>?</Kbd> all keys
+          </span>
+        </footer>
+      </div>
+      {!narrow && row !== undefined && <Side row={row} />}
+    </div>
+  );
+}
+
+function Chips({ filter }: { readonly filter: TaskFilter }) {
+  const [editing, setEditing] = useState<"owner" | "text" | undefined>(undefined);
+  const next = SINCE[(SINCE.indexOf((filter.since || "") as (typeof SINCE)[number]) + 1) % SINCE.length];
+  const edit = (name: "owner" | "text", parameter: string, value: string, hint: string) =>
+    editing === name ? (
+      <input
+        class="field chip-field"
+        aria-label={hint}
+        placeholder={hint}
+        defaultValue={value}
+        ref={(element) => element?.focus()}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") {
+            setQuery({ [parameter]: event.currentTarget.value.trim() });
+            setEditing(undefined);
+          } else if (event.key === "Escape") setEditing(undefined);
+        }}
+        onBlur={(event) => {
+          setQuery({ [parameter]: event.currentTarget.value.trim() });
+          setEditing(undefined);
+        }}
+      />
+    ) : value === "" ? (
+      <button type="button" class="chip" onClick={() => setEditing(name)}>
+        + {name}
+      </button>
+    ) : (
+      <button
+        type="button"
+        class="chip on"
+        aria-label={`Remove the filter ${name} ${value}`}
+        onClick={() => setQuery({ [parameter]: undefined })}
+      >
+        <Text>{value}</Text> ×
+      </button>
+    );
+  return (
+    <div class="row-of chips">
+      <button
+        type="button"
+        class={filter.since === "" ? "chip" : "chip on"}
+        onClick={() => setQuery({ since: next })}
+      >
+        {filter.since === "" ? "+ time" : `${SINCE_WORDS[filter.since] ?? filter.since} ×`}
+      </button>
+      {isAdmin() && edit("owner", "owner", filter.owner, "user:ann")}
+      {edit("text", "q", filter.text, "part of a title or id")}
+    </div>
+  );
+}
+
+function Head() {
+  return (
+    <div class="task-row head" aria-hidden="true">
+      <span>Status</span>
+      <span>Task</span>
+      <span>Owner</span>
+      <span>Agents over time</span>
+      <span class="right">Entries</span>
+      <span class="right">Cost</span>
+      <span class="right">Took</span>
+      <span class="right">Updated</span>
+    </div>
+  );
+}
+
+interface RowProps {
+  readonly row: TaskRow;
+  readonly narrow: boolean;
+  readonly selected: boolean;
+  readonly marked: boolean;
+  readonly onPick: () => void;
+  readonly onOpen: () => void;
+}
+
+export function took(row: TaskRow, now: number): number {
+  return (row.status === "running" ? now : row.updatedAt) - row.startedAt;
+}
+
+function Row({ row, narrow, selected, marked, onPick, onOpen }: RowProps) {
+  void digestVersion.value;
+  const digest = wantDigest(row.key, row.taskId, row.number);
+  const now = useNow(row.status === "running" ? 500 : 60_000);
+  const fresh = row.changedAt > 0 && performance.now() - row.changedAt < 1_000;
+  const title = row.title === "" ? row.taskId : row.title;
+  const entries = Math.max(row.number, digest?.number ?? 0);
+  if (narrow) {
+    return (
+      <div
+        role="option"
+        tabIndex={-1}
+        aria-selected={selected}
+        class={`task-card ${fresh ? "fresh" : ""}`}
+        onClick={onPick}
+        onKeyDown={() => {}}
+      >
+        <span class="cut title">
+          <Text>{title}</Text>
+        </span>
+        <StatusPill status={row.status} />
+        <span class="dim num">
+          <Text>{ownerName(row.owner)}</Text> <span>#{entries}</span> <span>{duration(took(row, now))}</span>
+        </span>
+        <Spark digest={digest} width={96} height={18} running={row.status === "running"} />
+      </div>
+    );
+  }
+  return (
+    <div
+      role="option"
+      tabIndex={-1}
+      aria-selected={selected}
+      class={`task-row ${selected ? "selected" : ""} ${marked ? "marked-row" : ""} ${fresh ? "fresh" : ""}`}
+      onClick={onPick}
+      onDblClick={onOpen}
+      onKeyDown={() => {}}
+    >
+      <span>
+        <StatusPill status={row.status} />
+      </span>
+      <span class="cut title">
+        <Text>{title}</Text>
+      </span>
+      <span class="cut dim">
+        <Text>{ownerName(row.owner)}</Text>
+      </span>
+      <span>
+        <Spark digest={digest} width={120} height={18} running={row.status === "running"} />
+      </span>
+      <span class="right num">{entries === 0 ? "" : grouped(entries)}</span>
+      <span class="right num dim">{digest?.cost == null ? "–" : money(digest.cost)}</span>
+      <span class="right num">{duration(took(row, now))}</span>
+      <span class="right num dim">
+        <Ago at={row.updatedAt} />
+      </span>
+    </div>
+  );
+}
+
+function Ago({ at }: { readonly at: number }) {
+  return <>{ago(Math.max(0, useNow(5_000) - at))}</>;
+}
+
+function Side({ row }: { readonly row: TaskRow }) {
+  void digestVersion.value;
+  const digest = wantDigest(row.key, row.taskId, row.number);
+  const running = row.status === "running" || row.status === "paused";
+  return (
+    <aside class="side" aria-label="Chosen task">
+      <div class="scroll side-scroll" tabIndex={0} role="region" aria-label="About the chosen task">
+        <section class="side-part">
+          <h2 class="side-title">
+            <Text>{row.title === "" ? row.taskId : row.title}</Text>
+          </h2>
+          <div class="row-of">
+            <StatusPill status={row.status} />
+            <span class="dim">
+              {row.status === "paused" ? (
+                <>
+                  for <For at={row.updatedAt} />
+                </>
+              ) : null}
+            </span>
+            <span class="grow" />
+            <span class="dim">
+              <Kbd>Enter</Kbd> open
+            </span>
+          </div>
+          <dl class="facts">
+            <dt>Task</dt>
+            <dd class="mono cut" title={row.taskId}>
+              <Text>{row.taskId}</Text>
+            </dd>
+            <dt>Owner</dt>
+            <dd>
+              <Text>{row.owner}</Text>
+            </dd>
+            {digest !== undefined && <Figures digest={digest} />}
+          </dl>
+        </section>
+        {digest !== undefined && row.status === "paused" && (
+          <section class="side-part">
+            <Answer key={row.key} task={row} digest={digest} />
+          </section>
+        )}
+        <LedHere key={row.key} taskKey={row.key} taskId={row.taskId} number={row.number} />
+      </div>
+      <footer class="side-foot">
+        <a class="button" href={taskHref(row)}>
+          Open <Kbd>⏎</Kbd>
+        </a>
+        <button type="button" class="button" onClick={() => (dialog.value = { kind: "message", task: row })}>
+          Message <Kbd>m</Kbd>
+        </button>
+        <span class="grow" />
+        {running && (
+          <button
+            type="button"
+            class="button danger"
+            onClick={() => (dialog.value = { kind: "cancel", tasks: [row] })}
+          >
+            Cancel task
+          </button>
+        )}
+      </footer>
+    </aside>
+  );
+}
+
+function For({ at }: { readonly at: number }) {
+  return <>{duration(Math.max(0, useNow() - at))}</>;
+}
+
+function Figures({ digest }: { readonly digest: TaskDigest }) {
+  const tokens = digest.tokens.input + digest.tokens.output;
+  return (
+    <>
+      <dt>Journal</dt>
+      <dd>
+        {plural(digest.number, "entry", "entries")}, {plural(digest.messages, "message")},{" "}
+        {plural(digest.turns, "turn")}
+        {digest.failed_turns > 0 && <span class="bad">, {digest.failed_turns} failed</span>}
+      </dd>
+      {(tokens > 0 || digest.cost !== null) && (
+        <>
+          <dt>Cost</dt>
+          <dd>
+            {grouped(tokens)} tokens{digest.cost === null ? "" : `, ${money(digest.cost)}`}
+          </dd>
+        </>
+      )}
+    </>
+  );
+}
+
+function NothingMatches({ filter }: { readonly filter: TaskFilter }) {
+  const parts: [string, string][] = [];
+  if (filter.status.length > 0) parts.push(["status", filter.status.join(", ")]);
+  if (filter.owner !== "") parts.push(["owner", filter.owner]);
+  if (filter.since !== "") parts.push(["since", SINCE_WORDS[filter.since] ?? filter.since]);
+  if (filter.text !== "") parts.push(["q", filter.text]);
+  return (
+    <div class="empty">
+      <h2>No task matches</h2>
+      <p>Remove a filter to see more:</p>
+      <div class="row-of">
+        {parts.map(([name, value]) => (
+          <button type="button" class="chip on" key={name} onClick={() => setQuery({ [name]: undefined })}>
+            <Text>{value}</Text> ×
+          </button>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function NoTasks() {
+  const [asking, setAsking] = useState(false);
+  const root = ROOT.href.replace(/\/$/, "");
+  const ask = async () => {
+    setAsking(true);
+    try {
+      await request("message", {
+        body: {
+          body: "What will the weather be like in Oslo tomorrow, and what is 12 * (3 + 4)?",
+          wait: false,
+        },
+        key: writeKey("first"),
+      });
+      writeDone("first");
+    } catch (error) {
+      toast(error instanceof Error ? error.message : String(error), "bad");
+    }
+    setAsking(false);
+  };
+  return (
+    <div class="empty">
+      <h2>No tasks yet</h2>
+      <p>
+        Ask the swarm{hello.value === undefined ? "" : ` “${hello.value.swarm}”`} something. Each of these
+        makes a task:
+      </p>
+      <div class="commands">
+        <Command text={`npx mailroom client ${root} message "What is 2 ^ 10?"`} />
+        <Command
+          text={`curl ${root}/message -H 'content-type: application/json' -d '{"body": "Weather in Rome?"}'`}
+        />
+        <Command text={`npx mailroom client ${root}`} />
+      </div>
+      <button type="button" class="button main" disabled={asking} onClick={() => void ask()}>
+        Ask a first question here
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,314 @@
+/**
+ * A task in figures: sums over its journal, who worked when, and what waits for a person. Read from the store when it is
+ * asked for and kept for the next time, so that it costs nothing on the path of a message.
+ */
+import type { z } from "zod";
+import type { Entry, HoldReason, InstanceId, Store, TASK_STATUSES } from "../../engine/index.js";
+import { type JournalKey, Projection, systemLoop } from "../../journal/index.js";
+import { type AgentToolCall, normalizeBreakpointCall } from "../../mail/index.js";
+import type { TaskDigest } from "./schemas/digest.js";
+
+/** Entries that are counted. A longer task is described by its beginning. */
+const MOST_ENTRIES = 20_000;
+/** Digests that are kept. */
+const CACHED = 1_000;
+const MOST_LANES = 120;
+
+export const LANE_FAILED = 1;
+export const LANE_OPEN = 2;
+export const LANE_PAUSED = 4;
+
+/** Index of the agent, from, to, flags; milliseconds since the task was opened. */
+type Lane = [agent: number, from: number, to: number, flags: number];
+
+/** A message that agents have not taken yet. */
+interface Waiting {
+  readonly at: number;
+  readonly isSystem: boolean;
+  /** The id of a message to several agents, which is one step. */
+  readonly shared: string | undefined;
+  readonly left: Set<string>;
+}
+
+interface DigestState {
+  readonly key: string;
+  readonly taskId: string;
+  readonly owner: InstanceId;
+  readonly openedAt: number;
+  number: number;
+  at: number;
+  status: (typeof TASK_STATUSES)[number];
+  messages: number;
+  turns: number;
+  failedTurns: number;
+  actions: number;
+  failedActions: number;
+  steps: number;
+  maxSteps: number | undefined;
+  readonly stepped: Set<string>;
+  input: number;
+  output: number;
+  cached: number;
+  cost: number | undefined;
+  waited: number;
+  pausedAt: number | undefined;
+  readonly agents: Map<string, number>;
+  lanes: Lane[];
+  /** By agent: when its last block ended. */
+  readonly busyUntil: Map<string, number>;
+  readonly waiting: Map<number, Waiting>;
+  open: { readonly agent: string; readonly call: AgentToolCall }[];
+  /** Whom the owner named: principals and roles. */
+  approvers: readonly string[];
+  held: { readonly reason: HoldReason; readonly agent: string; readonly message: string } | undefined;
+}
+
+export class TaskDigests {
+  readonly #projection: Projection<DigestState, Entry>;
+
+  constructor(store: Pick<Store, "read">) {
+    this.#projection = new Projection<DigestState, Entry>({
+      read: (key, options) => store.read(key, options),
+      loop: systemLoop,
+      most: CACHED,
+      number: ({ number }) => number,
+      add,
+    });
+  }
+
+  async of(key: JournalKey): Promise<z.output<typeof TaskDigest> | undefined> {
+    const state = await this.#projection.get(key);
+    return state === undefined ? undefined : toDigest(state);
+  }
+}
+
+function add(known: DigestState | undefined, entries: readonly Entry[]): DigestState | undefined {
+  const [first] = entries;
+  let state = known;
+  if (state === undefined) {
+    if (first?.t !== "opened") return undefined;
+    state = begin(first);
+  }
+  for (const entry of known === undefined ? entries.slice(1) : entries) {
+    state.number++;
+    if (state.number <= MOST_ENTRIES) count(state, entry);
+  }
+  return state;
+}
+
+function begin({ task, at }: Extract<Entry, { t: "opened" }>): DigestState {
+  return {
+    key: task.key,
+    taskId: task.taskId,
+    owner: task.instance,
+    openedAt: at,
+    number: 1,
+    at,
+    status: "running",
+    messages: 0,
+    turns: 0,
+    failedTurns: 0,
+    actions: 0,
+    failedActions: 0,
+    steps: 0,
+    maxSteps: task.maxSteps,
+    stepped: new Set(),
+    input: 0,
+    output: 0,
+    cached: 0,
+    cost: undefined,
+    waited: 0,
+    pausedAt: undefined,
+    agents: new Map(),
+    lanes: [],
+    busyUntil: new Map(),
+    waiting: new Map(),
+    open: [],
+    approvers: [],
+    held: undefined,
+  };
+}
+
+function count(state: DigestState, entry: Entry): void {
+  state.at = entry.at;
+  switch (entry.t) {
+    case "sent": {
+      const { message, to } = entry;
+      const isSystem = message.message.sender.address_type === "system";
+      if (!isSystem) state.messages++;
+      const isShared = message.msg_type === "broadcast" || message.msg_type === "interrupt";
+      if (to.length > 0) {
+        const shared = isShared ? message.id : undefined;
+        state.waiting.set(state.number, { at: entry.at, isSystem, shared, left: new Set(to) });
+      }
+      return;
+    }
+    case "turn": {
+      state.turns++;
+      const { usage } = entry;
+      state.input += usage?.inputTokens ?? 0;
+      state.output += usage?.outputTokens ?? 0;
+      state.cached += usage?.cachedInputTokens ?? 0;
+      if (usage?.cost !== undefined) state.cost = (state.cost ?? 0) + usage.cost;
+      return turnEnded(state, entry, 0);
+    }
+    case "turn_failed":
+      state.turns++;
+      state.failedTurns++;
+      return turnEnded(state, entry, LANE_FAILED);
+    case "action_started":
+      if (entry.attempt <= 1) state.actions++;
+      return;
+    case "action_finished":
+      if (!entry.ok) state.failedActions++;
+      return;
+    case "paused":
+      state.status = "paused";
+      state.pausedAt = entry.at;
+      state.open = entry.calls.map((call) => ({ agent: entry.agent, call }));
+      state.held =
+        entry.reason === undefined
+          ? undefined
+          : { reason: entry.reason, agent: entry.agent, message: entry.message.message.body };
+      return;
+    case "resumed":
+      goOn(state, "running");
+      state.steps = 0;
+      state.stepped.clear();
+      if (entry.maxSteps !== undefined) state.maxSteps = entry.maxSteps ?? undefined;
+      return;
+    case "approvers":
+      state.approvers = entry.approvers;
+      return;
+    case "completed":
+    case "failed":
+    case "cancelled":
+      return goOn(state, entry.t);
+    default:
+      return;
+  }
+}
+
+function goOn(state: DigestState, status: DigestState["status"]): void {
+  if (state.pausedAt !== undefined) state.waited += state.at - state.pausedAt;
+  state.pausedAt = undefined;
+  state.status = status;
+  state.open = [];
+  state.held = undefined;
+}
+
+function turnEnded(
+  state: DigestState,
+  { agent, took, at }: { readonly agent: string; readonly took: readonly number[]; readonly at: number },
+  flags: number,
+): void {
+  let from = at;
+  for (const number of took) {
+    const mail = state.waiting.get(number);
+    if (mail === undefined) continue;
+    from = Math.min(from, mail.at);
+    countStep(state, mail);
+    mail.left.delete(agent);
+    if (mail.left.size === 0) state.waiting.delete(number);
+  }
+  // It could not begin before it had finished the turn before.
+  const began = Math.max(from, state.busyUntil.get(agent) ?? 0);
+  state.lanes.push([indexOf(state, agent), began - state.openedAt, at - state.openedAt, flags]);
+  state.busyUntil.set(agent, at);
+  if (state.lanes.length > 2 * MOST_LANES) state.lanes = thinned(state.lanes);
+}
+
+/** As the engine counts them (decision B8). */
+function countStep(state: DigestState, { isSystem, shared }: Waiting): void {
+  if (isSystem) return;
+  if (shared !== undefined) {
+    if (state.stepped.has(shared)) return;
+    state.stepped.add(shared);
+  }
+  state.steps++;
+}
+
+function indexOf(state: DigestState, agent: string): number {
+  const known = state.agents.get(agent);
+  if (known !== undefined) return known;
+  state.agents.set(agent, state.agents.size);
+  return state.agents.size - 1;
+}
+
+/** Joins neighboring blocks of each agent until there are few enough. */
+function thinned(lanes: readonly Lane[]): Lane[] {
+  let joined: Lane[] = [...lanes];
+  while (joined.length > MOST_LANES) {
+    const open = new Map<number, Lane>();
+    const next: Lane[] = [];
+    for (const [agent, from, to, flags] of joined) {
+      const before = open.get(agent);
+      if (before === undefined) {
+        const lane: Lane = [agent, from, to, flags];
+        open.set(agent, lane);
+        next.push(lane);
+      } else {
+        before[2] = to;
+        before[3] |= flags;
+        open.delete(agent);
+      }
+    }
+    // More agents than blocks that fit.
+    if (next.length === joined.length) return next.slice(-MOST_LANES);
+    joined = next;
+  }
+  return joined;
+}
+
+function toDigest(state: DigestState): z.output<typeof TaskDigest> {
+  const { owner } = state;
+  return {
+    task_id: state.taskId,
+    key: state.key,
+    number: state.number,
+    messages: state.messages,
+    turns: state.turns,
+    failed_turns: state.failedTurns,
+    actions: state.actions,
+    failed_actions: state.failedActions,
+    steps: state.steps,
+    max_steps: state.maxSteps ?? null,
+    tokens: { input: state.input, output: state.output, cached: state.cached },
+    cost: state.cost ?? null,
+    waited_ms: state.waited,
+    paused_at: state.pausedAt ?? null,
+    agents: [...state.agents.keys(), ...newcomers(state)],
+    lanes: shownLanes(state),
+    open: state.open.map(({ agent, call }) => ({ ...normalizeBreakpointCall(call), agent })),
+    held: state.held ?? null,
+    answerers: [`${owner.role}:${owner.id}`, ...state.approvers],
+    ...(state.number > MOST_ENTRIES && { partial: true }),
+  };
+}
+
+/** Agents that have mail and have not had a turn. */
+function newcomers(state: DigestState): string[] {
+  const names = new Set<string>();
+  for (const { left } of state.waiting.values()) for (const name of left) names.add(name);
+  return [...names].filter((name) => !state.agents.has(name));
+}
+
+function shownLanes(state: DigestState): Lane[] {
+  const { openedAt, at } = state;
+  if (state.status === "running") {
+    const names = [...state.agents.keys(), ...newcomers(state)];
+    const since = new Map<string, number>();
+    for (const mail of state.waiting.values()) {
+      for (const name of mail.left) since.set(name, Math.min(mail.at, since.get(name) ?? mail.at));
+    }
+    const open = [...since].map(([name, from]): Lane => {
+      const began = Math.max(from, state.busyUntil.get(name) ?? 0);
+      return [names.indexOf(name), began - openedAt, at - openedAt, LANE_OPEN];
+    });
+    return thinned([...state.lanes, ...open]);
+  }
+  const lanes = thinned(state.lanes);
+  const last = lanes.at(-1);
+  if (state.status !== "paused" || last === undefined) return lanes;
+  return [...lanes.slice(0, -1), [last[0], last[1], last[2], last[3] | LANE_PAUSED]];
+}

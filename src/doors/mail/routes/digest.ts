@@ -1,0 +1,62 @@
+/** Tasks in figures, for lists. */
+import type { TaskRow } from "../../../engine/index.js";
+import {
+  ADMINS,
+  defineRoute,
+  NO_INPUT,
+  type Route,
+  type RouteResponse,
+  USERS_AND_ADMINS,
+} from "../../../extension/index.js";
+import { TaskDigests } from "../digest.js";
+import type { MailDoor } from "../door.js";
+import { AdminDigestRequest, DigestRequest, TaskDigestList } from "../schemas/digest.js";
+import { noteAccess } from "../task-access.js";
+
+export function digestRoutes({ mailroom: { store } }: MailDoor): Route[] {
+  const digests = new TaskDigests(store);
+
+  /** One after another: a page of a list must not keep the server from its work. */
+  async function digestsOf(rows: readonly (TaskRow | undefined)[]): Promise<RouteResponse> {
+    const found = [];
+    for (const row of rows) {
+      const digest = row === undefined ? undefined : await digests.of(row.key);
+      if (digest !== undefined) found.push(digest);
+    }
+    return { status: 200, body: { digests: found } };
+  }
+
+  const shared = {
+    ...NO_INPUT,
+    method: "POST",
+    description: "Reads only. Tasks that do not exist, or belong to another caller, are left out.",
+    answers: { 200: { description: "The digests.", schema: TaskDigestList } },
+  } as const;
+  return [
+    defineRoute({
+      ...shared,
+      id: "digestTasks",
+      path: "/tasks/digest",
+      tag: "tasks",
+      summary: "The caller's tasks in figures",
+      access: USERS_AND_ADMINS,
+      body: DigestRequest,
+      async handle({ body }, caller) {
+        return digestsOf(await Promise.all(body.tasks.map((id) => store.tasks.find(caller.instance, id))));
+      },
+    }),
+    defineRoute({
+      ...shared,
+      id: "adminDigestTasks",
+      path: "/admin/tasks/digest",
+      tag: "administration",
+      summary: "Anybody's tasks in figures",
+      access: ADMINS,
+      body: AdminDigestRequest,
+      async handle({ body, request }, caller) {
+        noteAccess(request, caller, "an admin read digests of tasks");
+        return digestsOf(await Promise.all(body.keys.map((key) => store.tasks.byKey(key))));
+      },
+    }),
+  ];
+}

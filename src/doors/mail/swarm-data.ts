@@ -1,0 +1,32 @@
+/** A definition as data, in the words of swarm files. Code has no data form and is left out. */
+import type { SwarmDefinition } from "../../engine/index.js";
+
+export function swarmData(swarm: SwarmDefinition): Record<string, unknown> {
+  return {
+    name: swarm.name,
+    version: swarm.version,
+    description: swarm.description,
+    entrypoint: swarm.entrypoint,
+    keywords: swarm.keywords,
+    public: swarm.public,
+    enable_interswarm: swarm.enableInterswarm,
+    breakpoint_tools: swarm.breakpointTools,
+    exclude_tools: swarm.excludeTools,
+    agents: swarm.agents.map((agent) => ({
+      name: agent.name,
+      ...(agent.description !== undefined && { description: agent.description }),
+      comm_targets: agent.commTargets,
+      enable_entrypoint: agent.enableEntrypoint,
+      enable_interswarm: agent.enableInterswarm,
+      can_complete_tasks: agent.canCompleteTasks,
+      tool_format: agent.toolFormat,
+      actions: agent.actions,
+      exclude_tools: agent.excludeTools,
+      remote: agent.implementation.kind === "remote",
+      ...(agent.implementation.kind === "local" &&
+        agent.implementation.speculate !== undefined && { speculate: agent.implementation.speculate }),
+    })),
+    actions: swarm.actions.map(({ name, description, parameters }) => ({ name, description, parameters })),
+    hash: swarm.hash,
+  };
+}

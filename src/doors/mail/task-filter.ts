@@ -1,0 +1,123 @@
+/** Pages of tasks by several statuses, time and text, on top of the store's own lists. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { z } from "zod";
+import { MailroomError } from "../../base/index.js";
+import {
+  INSTANCE_ROLES,
+  type InstanceId,
+  summaryOf,
+  type TaskReads,
+  type TaskRow,
+  type TaskStatus,
+} from "../../engine/index.js";
+import type { TaskPage } from "../../extension/index.js";
+import type { Mailroom } from "../../library/index.js";
+import type { TaskPageQuery } from "./schemas/tasks.js";
+
+export interface TaskFilter {
+  readonly instance?: InstanceId;
+  readonly statuses?: readonly TaskStatus[];
+  /** Creation, in milliseconds since the epoch: at or after `since`, before `until`. */
+  readonly since?: number;
+  readonly until?: number;
+  /** Part of the title or the task id, in any case. */
+  readonly text?: string;
+  readonly limit: number;
+  readonly cursor?: string;
+}
+
+export interface FilteredPage {
+  readonly tasks: readonly TaskRow[];
+  readonly nextCursor: string | undefined;
+  /** How many tasks were looked at. */
+  readonly scanned: number;
+}
+
+export function toFilter(
+  query: z.output<typeof TaskPageQuery>,
+  instance: InstanceId | undefined,
+): TaskFilter {
+  const { status, since, until, q, limit = 100, cursor } = query;
+  return {
+    ...(instance !== undefined && { instance }),
+    ...(status !== undefined && { statuses: [status].flat() }),
+    ...(since !== undefined && { since: Date.parse(since) }),
+    ...(until !== undefined && { until: Date.parse(until) }),
+    ...(q !== undefined && { text: q }),
+    limit,
+    ...(cursor !== undefined && { cursor }),
+  };
+}
+
+/** @param owner `role:id` */
+export function instanceNamed(owner: string): InstanceId {
+  const colon = owner.indexOf(":");
+  const role = INSTANCE_ROLES.find((name) => name === owner.slice(0, colon));
+  if (role === undefined) throw new MailroomError("bad_request", `owner: '${owner}' is not role:id`);
+  return { role, id: owner.slice(colon + 1) };
+}
+
+export async function taskPage({ store }: Mailroom, filter: TaskFilter): Promise<z.output<typeof TaskPage>> {
+  const { tasks, nextCursor, scanned } = await filteredTasks(store.tasks, filter);
+  return {
+    tasks: tasks.map(summaryOf),
+    next_cursor: nextCursor ?? null,
+    ...(filter.text !== undefined && { scanned }),
+  };
+}
+
+/** A page ends after this number of tasks, however few of them match. */
+const MOST_SCANNED = 10_000;
+const AT_ONCE = 500;
+
+export async function filteredTasks(reads: TaskReads, filter: TaskFilter): Promise<FilteredPage> {
+  const { instance, statuses = [], limit, since } = filter;
+  const [status, ...others] = statuses;
+  const matches = matcherOf(filter);
+  const atOnce = filter.text === undefined && others.length === 0 ? limit + 1 : AT_ONCE;
+  const tasks: TaskRow[] = [];
+  const oldest = since === undefined ? "" : keyAt(since);
+  let cursor = earlier(filter.cursor, filter.until === undefined ? undefined : keyAt(filter.until));
+  for (let scanned = 0; ; await nextTurn()) {
+    const page = await reads.list({
+      ...(instance !== undefined && { instance }),
+      ...(status !== undefined && others.length === 0 && { status }),
+      ...(cursor !== undefined && { cursor }),
+      limit: Math.min(atOnce, AT_ONCE),
+    });
+    for (const row of page.tasks) {
+      if (row.key < oldest) return { tasks, nextCursor: undefined, scanned };
+      if (matches(row)) {
+        if (tasks.length === limit) return { tasks, nextCursor: cursor, scanned };
+        tasks.push(row);
+      }
+      scanned++;
+      cursor = row.key;
+    }
+    if (page.nextCursor === undefined) return { tasks, nextCursor: undefined, scanned };
+    cursor = page.nextCursor;
+    if (scanned >= MOST_SCANNED) return { tasks, nextCursor: cursor, scanned };
+  }
+}
+
+function matcherOf({ statuses, text }: TaskFilter): (row: TaskRow) => boolean {
+  const wanted = text?.toLowerCase();
+  const allowed = statuses === undefined || statuses.length === 0 ? undefined : new Set(statuses);
+  return ({ status, title, taskId }) =>
+    (allowed === undefined || allowed.has(status)) &&
+    (wanted === undefined ||
+      title?.toLowerCase().includes(wanted) === true ||
+      taskId.toLowerCase().includes(wanted));
+}
+
+/** Lists go from newer to older keys, so the smaller one is further on. */
+function earlier(a: string | undefined, b: string | undefined): string | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return a < b ? a : b;
+}
+
+/** Keys are UUIDv7: they begin with the time. */
+function keyAt(ms: number): string {
+  const digits = Math.max(0, ms).toString(16).padStart(12, "0");
+  return `${digits.slice(0, 8)}-${digits.slice(8)}`;
+}

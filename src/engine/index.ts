@@ -1,0 +1,115 @@
+/** What other modules may import: see README.md. */
+
+export {
+  type Action,
+  type ActionContext,
+  type AgentFunction,
+  type ApprovalContext,
+  type ApprovalPredicate,
+  type ArgumentCheck,
+  type CommTarget,
+  type FailedCall,
+  type HistoryItem,
+  type HoldReason,
+  type OfferedTool,
+  type ResultItem,
+  type TaskInfo,
+  type ToolChoice,
+  type Turn,
+  TurnHeldError,
+  type TurnResult,
+  type Usage,
+} from "./agent.js";
+export type { Carrier, DeliveryResult, OutgoingMail } from "./carrier.js";
+export { MOST_DECISIONS, readDecisions } from "./decisions.js";
+export type { AgentDefinition, LocalImplementation, SwarmDefinition } from "./definition.js";
+export type { InstanceMemory } from "./key-value.js";
+export {
+  type ApprovalReads,
+  type ApprovalRowWrite,
+  type ApproversPut,
+  AUDIT_ACTIONS,
+  type AuditAction,
+  type AuditExpire,
+  type AuditPut,
+  type AuditRecord,
+  type EngineRowWrite,
+  INSTANCE_ROLES,
+  type InstanceId,
+  type InstanceRole,
+  type KeyValueStore,
+  type MemoryItem,
+  type MemoryListOptions,
+  type SnapshotPut,
+  type Store,
+  TASK_STATUSES,
+  type TaskPage,
+  type TaskPut,
+  type TaskReads,
+  type TaskRemove,
+  type TaskRow,
+  type TaskStatus,
+} from "./ports.js";
+export {
+  type ActionOverride,
+  ALL_TASKS_CHANNEL,
+  type Closed,
+  type CommitNote,
+  type DeltaNotification,
+  deltaChannel,
+  isCommitNotification,
+  isTaskRemoval,
+  isWatchNotification,
+  type JournalLocation,
+  type LentMessage,
+  type NumberedEntry,
+  outcomeOf,
+  type PostInput,
+  type PostReceipt,
+  Round,
+  type RoundOutcome,
+  type RoundStart,
+  type RowsFor,
+  Runtime,
+  type RuntimeLimits,
+  StoppedError,
+  settleMail,
+  WATCH_CHANNEL,
+} from "./runtime/index.js";
+export { entriesOf } from "./task/aggregate.js";
+export {
+  type Actor,
+  type AnswerRight,
+  actorName,
+  answerRight,
+  approverNames,
+  checkApprovers,
+  MOST_APPROVERS,
+  mayActForOwners,
+} from "./task/approvers.js";
+export type {
+  AnswerApprovals,
+  AnswerBreakpoint,
+  ApprovalDecision,
+  BreakpointResult,
+} from "./task/commands.js";
+export { isIdle } from "./task/decide/guards.js";
+export type { Entry, EntryKind, ManualReply, Opened, TurnTaken } from "./task/entries.js";
+export { askedCalls, historyOf, type TaskState } from "./task/state.js";
+export { isErrorSubject } from "./task/system-messages.js";
+export {
+  EVENT_NAMES,
+  type EventData,
+  type EventName,
+  endsRound,
+  eventsOf,
+  type MailEvent,
+  parseEventId,
+} from "./task/view/events.js";
+export {
+  type AwaitedReply,
+  recordOf,
+  summaryOf,
+  type TaskRecord,
+  type TaskSummary,
+} from "./task/view/record.js";

@@ -1,0 +1,28 @@
+/** Protocols that write their own responses on the server's listener, behind its authentication, limits and headers. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Principal, Role } from "../auth/index.js";
+import type { DescribedRoute } from "./route.js";
+
+export interface MountedCall {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly caller: Principal;
+  /** The parsed body; `undefined` if there was none. */
+  readonly body: unknown;
+}
+
+/** One method of a mount, as the OpenAPI document describes it. */
+export type MountedOperation = Omit<DescribedRoute, "path" | "access" | "bodyReader">;
+
+export interface Mount {
+  readonly path: string;
+  readonly operations: readonly MountedOperation[];
+  /** Headers of its protocol, for browsers: those that they may send, and those of responses that they may read. */
+  readonly headers?: { readonly sent: readonly string[]; readonly read: readonly string[] };
+  /** Other roles get 403. */
+  readonly roles: readonly Role[];
+  /** A further check of the caller. @throws MailroomError */
+  admit?(caller: Principal): void | Promise<void>;
+  /** Writes the whole response. Resolves when that is done. */
+  handle(call: MountedCall): Promise<void>;
+}

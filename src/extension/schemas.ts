@@ -1,0 +1,177 @@
+/** Shapes that several routes share. */
+import { z } from "zod";
+import { TASK_STATUSES } from "../engine/index.js";
+import { MAILMessage, TaskId } from "../mail/index.js";
+
+/** Describes in words what a value must be, where the schema alone would not make a good sentence. */
+export const EXPECTS = "x-expects";
+
+export const Status = z.enum(TASK_STATUSES).meta({ description: "Where a task stands." });
+
+export const ErrorBody = z
+  .looseObject({
+    detail: z.string().meta({ description: "What is wrong, in words." }),
+    code: z.string().meta({ description: "What programs decide by; stable." }),
+    field: z.string().exactOptional().meta({ description: "The part of the request that is wrong." }),
+    request_id: z.string().exactOptional(),
+  })
+  .meta({ id: "Error", description: "Every refusal looks like this." });
+
+export const TaskError = z
+  .object({ code: z.string(), message: z.string() })
+  .meta({ id: "TaskError", description: "Why a task failed." });
+
+export const EventData = z
+  .object({
+    timestamp: z.string(),
+    description: z.string(),
+    task_id: z.string(),
+    extra_data: z.record(z.string(), z.unknown()),
+    response: z.string().exactOptional(),
+    status: Status.exactOptional(),
+  })
+  .meta({ id: "EventData" });
+
+export const Event = z
+  .object({
+    id: z.string().meta({ description: "Opaque; hand it back as `after` or `Last-Event-ID`." }),
+    event: z.string(),
+    data: EventData,
+  })
+  .meta({ id: "Event", description: "Something that happened in a task." });
+
+export const BreakpointCall = z
+  .object({
+    arguments: z.string().meta({ description: "JSON text." }),
+    call_id: z.string(),
+    name: z.string(),
+    type: z.literal("function_call"),
+    id: z.string(),
+    status: z.literal("completed"),
+  })
+  .meta({ id: "BreakpointCall", description: "A tool call that waits for a person." });
+
+export const WaitingApproval = z
+  .object({
+    agent: z.string(),
+    arguments: z.string().meta({ description: "JSON text." }),
+    call_id: z.string(),
+    name: z.string(),
+    type: z.literal("function_call"),
+    id: z.string(),
+    status: z.literal("completed"),
+    since: z.string(),
+    expires: z.string().exactOptional().meta({ description: "When it can no longer be approved." }),
+  })
+  .meta({ id: "WaitingApproval", description: "A call that runs once a person has approved it." });
+
+export const HoldReason = z.literal("credentials").meta({
+  description: "What an agent needs before the paused task can go on; the response says how it can be given.",
+});
+
+export const TaskRecord = z
+  .object({
+    task_id: z.string(),
+    key: z.string(),
+    task_owner: z.string(),
+    task_contributors: z.array(z.string()),
+    start_time: z.string(),
+    events: z.array(Event),
+    is_running: z.boolean(),
+    completed: z.boolean(),
+    status: Status,
+    task_message_queue: z.array(z.tuple([z.number(), z.number(), MAILMessage])),
+    remote_swarms: z.array(z.string()),
+    title: z.string().nullable(),
+    error: TaskError.exactOptional(),
+    reason: HoldReason.exactOptional(),
+    approvals: z
+      .array(WaitingApproval)
+      .exactOptional()
+      .meta({ description: "Calls that run once a person has approved them (`POST /approvals/{key}`)." }),
+    approvers: z.array(z.string()).exactOptional().meta({ description: "Who may answer for the owner." }),
+    waiting_for: z
+      .array(
+        z.object({
+          from: z.string(),
+          to: z.string(),
+          since: z.string().nullable().meta({ description: "Null while the message is being delivered." }),
+          until: z.string().nullable().meta({ description: "When the sender is notified; null if never." }),
+        }),
+      )
+      .exactOptional()
+      .meta({ description: "Answers of other swarms that the task waits for." }),
+  })
+  .meta({ id: "TaskRecord", description: "Everything about a task, its events included." });
+
+export const TaskSummary = z
+  .object({
+    task_id: z.string(),
+    key: z.string(),
+    task_owner: z.string(),
+    status: Status,
+    title: z.string().nullable(),
+    start_time: z.string(),
+    updated_time: z.string(),
+    is_running: z.boolean(),
+    completed: z.boolean(),
+  })
+  .meta({ id: "TaskSummary" });
+
+export const TaskPage = z
+  .object({
+    tasks: z.array(TaskSummary),
+    next_cursor: z
+      .string()
+      .nullable()
+      .meta({ description: "Hand it back as `cursor`; null on the last page." }),
+    scanned: z.int().exactOptional().meta({ description: "With `q`: how many tasks were looked at." }),
+  })
+  .meta({ id: "TaskPage" });
+
+export const EventPage = z
+  .object({
+    task_id: z.string(),
+    status: Status,
+    events: z.array(Event),
+    next_after: z.string().nullable().meta({
+      description: "Hand it back as `after` to read on, now or later; null if nothing happened yet.",
+    }),
+    more: z.boolean().meta({ description: "Whether there is more to read at once." }),
+  })
+  .meta({ id: "EventPage" });
+
+export const TaskPath = z.object({ task_id: TaskId });
+
+export const KeyPath = z.object({
+  key: z.string().min(1).max(64).meta({ description: "The task's internal key." }),
+});
+
+export const PageQuery = z.object({
+  limit: z.int().min(1).max(1000).exactOptional().meta({ description: "Tasks on a page. Default 100." }),
+  cursor: z
+    .string()
+    .min(1)
+    .max(512)
+    .exactOptional()
+    .meta({ description: "`next_cursor` of the page before." }),
+  status: Status.exactOptional(),
+});
+
+export const EventQuery = z.object({
+  after: z.string().min(1).max(32).exactOptional().meta({
+    description: "Id of the last event already seen. `Last-Event-ID` says the same and comes first.",
+  }),
+  until: z.enum(["round"]).exactOptional().meta({
+    description: "`round`: the stream ends with the round; otherwise it goes on until it is closed.",
+  }),
+  round: z.int().min(1).exactOptional().meta({
+    description:
+      "The stream ends with the round of the message at this number, as the `Location` of a message stream names it.",
+  }),
+  limit: z.int().min(1).max(10_000).exactOptional().meta({ description: "Events on a JSON page." }),
+});
+
+export const SwarmReceipt = z
+  .object({ status: z.string(), swarm_name: z.string() })
+  .meta({ id: "SwarmReceipt" });

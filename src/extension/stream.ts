@@ -1,0 +1,27 @@
+/** Server-sent events of a route. */
+
+export interface StreamEvent {
+  /** Absent on events that cannot be replayed: heartbeats and partial text. */
+  readonly id?: string | undefined;
+  readonly event: string;
+  readonly data: unknown;
+}
+
+/** Lines end with CRLF, as in the reference (REF-8). JSON text has no raw line breaks, so it fits one data line. */
+export function formatEvent({ id, event, data }: StreamEvent): string {
+  return eventText(event, JSON.stringify(data), id);
+}
+
+/** The same for data that is JSON text already. */
+export function eventText(event: string, json: string, id?: string): string {
+  const idLine = id === undefined ? "" : `id: ${id}\r\n`;
+  return `event: ${event}\r\n${idLine}data: ${json}\r\n\r\n`;
+}
+
+/** A stream whose head has been sent. */
+export interface EventStream {
+  /** Aborts when the stream has ended: the client left, its token was revoked, or the server closes. */
+  readonly signal: AbortSignal;
+  /** Writes the text of events and waits while the client's buffer is full. */
+  write(text: string | Uint8Array): Promise<void>;
+}

@@ -1,0 +1,83 @@
+/** How the server did, for admins. */
+import { z } from "zod";
+import { ADMINS, defineRoute, NO_INPUT, type Route } from "../../extension/index.js";
+import { STATS_COLUMNS } from "../../telemetry/index.js";
+import type { HttpContext } from "../context.js";
+
+const StatsQuery = z.object({
+  step: z
+    .enum(["1s", "1m"])
+    .exactOptional()
+    .meta({ description: "`1s` for 15 minutes (the default), `1m` for a day." }),
+  since: z.int().min(0).exactOptional().meta({ description: "Milliseconds since the epoch." }),
+});
+
+const StatsPage = z
+  .object({
+    step: z.enum(["1s", "1m"]),
+    columns: z
+      .array(z.string())
+      .meta({ description: "`at` is the beginning of the interval; times are milliseconds." }),
+    rows: z.array(z.array(z.number().nullable())).meta({ description: "Oldest first." }),
+  })
+  .meta({ id: "StatsPage" });
+
+const TrafficQuery = z.object({
+  window: z
+    .int()
+    .min(60_000)
+    .max(3_600_000)
+    .exactOptional()
+    .meta({ description: "Milliseconds. Default 15 minutes." }),
+});
+
+const TrafficReport = z
+  .object({
+    since: z.number(),
+    until: z.number(),
+    agents: z.array(
+      z.object({
+        name: z.string(),
+        turns: z.int(),
+        failed: z.int(),
+        p50: z.number().nullable(),
+        p99: z.number().nullable(),
+        busy: z.number().meta({ description: "Milliseconds in turns." }),
+        tokens: z.object({ input: z.number(), output: z.number(), cached: z.number() }),
+        cost: z.number().nullable(),
+      }),
+    ),
+    edges: z.array(
+      z.object({ from: z.string(), to: z.string(), type: z.string(), messages: z.int(), failed: z.int() }),
+    ),
+    partial: z.boolean().meta({ description: "There were more agents or edges than are counted." }),
+  })
+  .meta({ id: "TrafficReport" });
+
+export function statsRoutes({ stats }: HttpContext): Route[] {
+  const shared = { ...NO_INPUT, method: "GET", tag: "administration", access: ADMINS } as const;
+  return [
+    defineRoute({
+      ...shared,
+      id: "adminGetStats",
+      path: "/admin/stats",
+      summary: "How the server did",
+      query: StatsQuery,
+      answers: { 200: { description: "Figures by second or minute.", schema: StatsPage } },
+      async handle({ query: { step = "1s", since } }) {
+        return { status: 200, body: { step, columns: [...STATS_COLUMNS], rows: stats.rows(step, since) } };
+      },
+    }),
+    defineRoute({
+      ...shared,
+      id: "adminGetTraffic",
+      path: "/admin/traffic",
+      summary: "Who wrote to whom",
+      query: TrafficQuery,
+      answers: { 200: { description: "Agents and messages between them.", schema: TrafficReport } },
+      async handle({ query: { window = 900_000 } }) {
+        return { status: 200, body: stats.traffic.read(window) };
+      },
+    }),
+  ];
+}

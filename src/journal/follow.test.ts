@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { deferred } from "../base/index.js";
+import { Followers, follow } from "./follow.js";
+import type { Bus, JournalRow } from "./ports.js";
+
+const row = (number: number): JournalRow => ({
+  journal: "j",
+  position: number,
+  first: number,
+  last: number,
+  data: JSON.stringify([{ number }]),
+});
+
+describe("following a journal", () => {
+  it("reads nothing before the subscription is effective, so that no entry is missed in between", async () => {
+    const { promise: ready, resolve } = deferred<void>();
+    const bus: Bus = {
+      publish: () => {},
+      subscribe: () => ({ ready, close: () => {} }),
+      close: async () => {},
+    };
+    const rows = [row(1)];
+    let reads = 0;
+    const entries = follow<{ number: number }>(
+      {
+        bus,
+        channel: "c",
+        key: "j",
+        followers: new Followers(),
+        lastNumber: async () => rows.length,
+        read: async (_, { after }) => {
+          reads++;
+          return rows.filter(({ last }) => last > after);
+        },
+      },
+      { backlog: 10 },
+    );
+    const first = entries.next();
+    await new Promise((done) => setImmediate(done));
+    expect(reads).toBe(0);
+    // Committed and announced while the bus did not deliver yet.
+    rows.push(row(2));
+    resolve();
+    expect((await first).value).toEqual({ number: 1, entry: { number: 1 } });
+    expect((await entries.next()).value).toEqual({ number: 2, entry: { number: 2 } });
+    await entries.return(undefined);
+  });
+});

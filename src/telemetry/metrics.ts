@@ -1,0 +1,218 @@
+/** Metrics for Prometheus, one registry per server. */
+import type { Registry } from "prom-client";
+import { ALL_TASKS_CHANNEL, isCommitNotification, outcomeOf, type RoundOutcome } from "../engine/index.js";
+import type { Bus, WriterHealth } from "../journal/index.js";
+
+export interface Figures {
+  readonly figures: () => {
+    readonly liveTasks: number;
+    readonly runningTasks: number;
+    readonly turns: number;
+    readonly recovery?: { readonly done: number; readonly of: number };
+  };
+  readonly store: () => WriterHealth;
+  readonly now: () => number;
+  readonly waits: () => number;
+  readonly streams: () => number;
+}
+
+export class Metrics {
+  readonly #figures: Figures;
+  readonly #requests = new Requests();
+  readonly #rounds = new LabelCounts<RoundOutcome["status"]>();
+  readonly #answeredTurns = new LabelCounts<string>();
+  readonly #failedTurns = new LabelCounts<string>();
+  readonly #failedAuthentications = new LabelCounts<"all">();
+  readonly #droppedListeners = new LabelCounts<"all">();
+  #registry: Promise<Registry> | undefined;
+
+  constructor(figures: Figures) {
+    this.#figures = figures;
+  }
+
+  /** Counts task events. Returns a function that stops it. */
+  watch(bus: Bus): () => void {
+    const subscription = bus.subscribe(ALL_TASKS_CHANNEL, (note) => {
+      if (!isCommitNotification(note)) return;
+      for (const entry of note.entries) {
+        const outcome = outcomeOf(entry);
+        if (outcome !== undefined) this.#rounds.add(outcome.status);
+        else if (entry.t === "turn") this.#answeredTurns.add(entry.agent);
+        else if (entry.t === "turn_failed") this.#failedTurns.add(entry.agent);
+      }
+    });
+    return () => subscription.close();
+  }
+
+  request(method: string, route: string, status: number, seconds: number): void {
+    this.#requests.add(method, route, status, seconds);
+  }
+
+  failedAuthentication(): void {
+    this.#failedAuthentications.add("all");
+  }
+
+  droppedListener(): void {
+    this.#droppedListeners.add("all");
+  }
+
+  async text(): Promise<{ readonly contentType: string; readonly text: string }> {
+    // The library is loaded, and starts to observe the process, on the first request for metrics.
+    this.#registry ??= this.#register();
+    const registry = await this.#registry;
+    return {
+      contentType: registry.contentType,
+      text: `${this.#requests.text()}\n${await registry.metrics()}`,
+    };
+  }
+
+  async #register(): Promise<Registry> {
+    const { Counter, collectDefaultMetrics, Gauge, Registry } = await import("prom-client");
+    const { figures, store, now, waits, streams } = this.#figures;
+    const registry = new Registry();
+    const registers = [registry];
+    const rounds = this.#rounds;
+    new Counter({
+      name: "mailroom_rounds_total",
+      help: "Ended rounds, by outcome.",
+      labelNames: ["status"],
+      registers,
+      collect() {
+        for (const [status, more] of rounds.take()) this.inc({ status }, more);
+      },
+    });
+    const turns = { answered: this.#answeredTurns, failed: this.#failedTurns };
+    new Counter({
+      name: "mailroom_turns_total",
+      help: "Agents' turns.",
+      labelNames: ["agent", "outcome"],
+      registers,
+      collect() {
+        for (const [outcome, tally] of Object.entries(turns)) {
+          for (const [agent, more] of tally.take()) this.inc({ agent, outcome }, more);
+        }
+      },
+    });
+    const count = (name: string, help: string, tally: LabelCounts<"all">) =>
+      new Counter({
+        name,
+        help,
+        registers,
+        collect() {
+          this.inc(tally.take().get("all") ?? 0);
+        },
+      });
+    count("mailroom_failed_authentications_total", "Failed authentications.", this.#failedAuthentications);
+    count(
+      "mailroom_dropped_listeners_total",
+      "Streams closed because their reader was too slow.",
+      this.#droppedListeners,
+    );
+    const gauge = (name: string, help: string, read: () => number) =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read());
+        },
+      });
+    gauge("mailroom_running_tasks", "Running tasks.", () => figures().runningTasks);
+    gauge("mailroom_tasks_in_memory", "Tasks in memory.", () => figures().liveTasks);
+    gauge("mailroom_running_turns", "Running turns.", () => figures().turns);
+    gauge("mailroom_tasks_to_take_up", "Tasks recovered at startup.", () => {
+      const { done, of } = figures().recovery ?? { done: 0, of: 0 };
+      return of - done;
+    });
+    gauge("mailroom_store_waiting_writes", "Writes that are not durable yet.", () => store().waiting);
+    gauge(
+      "mailroom_store_waiting_characters",
+      "Characters of journals that are not durable yet.",
+      () => store().characters,
+    );
+    gauge(
+      "mailroom_store_degraded_seconds",
+      "How long the store has not been writable; 0 while it is.",
+      () => {
+        const { since } = store();
+        return since === undefined ? 0 : (now() - since) / 1000;
+      },
+    );
+    new Counter({
+      name: "mailroom_store_retries_total",
+      help: "Retried writes.",
+      registers,
+      collect() {
+        this.reset();
+        this.inc(store().retries);
+      },
+    });
+    gauge("mailroom_waiting_requests", "Requests waiting for the end of a round.", waits);
+    gauge("mailroom_streams", "Open streams.", streams);
+    gauge("mailroom_store_degraded", "1 while the store is not writable.", () =>
+      store().state === "open" ? 0 : 1,
+    );
+    collectDefaultMetrics({ register: registry });
+    return registry;
+  }
+}
+
+/** Counts frequent events. The library's counters hash their labels on every call; here they get sums. */
+class LabelCounts<K extends string> {
+  #counts = new Map<K, number>();
+
+  add(key: K): void {
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+  }
+
+  /** Returns the counts since the last call. */
+  take(): ReadonlyMap<K, number> {
+    const counts = this.#counts;
+    this.#counts = new Map();
+    return counts;
+  }
+}
+
+/** Upper bounds, in seconds. */
+const BUCKETS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60] as const;
+
+/** Request durations as a histogram. Every request is counted, so it consists of sums only. */
+class Requests {
+  readonly #series = new Map<string, { readonly inBucket: number[]; count: number; sum: number }>();
+
+  add(method: string, route: string, status: number, seconds: number): void {
+    // Methods, route templates and numbers need no escaping.
+    const labels = `method="${method}",route="${route}",status="${status}"`;
+    let series = this.#series.get(labels);
+    if (series === undefined) {
+      series = { inBucket: BUCKETS.map(() => 0), count: 0, sum: 0 };
+      this.#series.set(labels, series);
+    }
+    series.count += 1;
+    series.sum += seconds;
+    const bucket = BUCKETS.findIndex((bound) => seconds <= bound);
+    if (bucket >= 0) series.inBucket[bucket] = (series.inBucket[bucket] ?? 0) + 1;
+  }
+
+  /** In Prometheus' text format. */
+  text(): string {
+    const name = "mailroom_http_request_seconds";
+    const lines = [
+      `# HELP ${name} Requests by route and status, with their duration (a waiting request lasts as long as its round).`,
+      `# TYPE ${name} histogram`,
+    ];
+    for (const [labels, { inBucket, count, sum }] of this.#series) {
+      let below = 0;
+      for (const [index, bound] of BUCKETS.entries()) {
+        below += inBucket[index] ?? 0;
+        lines.push(`${name}_bucket{le="${bound}",${labels}} ${below}`);
+      }
+      lines.push(
+        `${name}_bucket{le="+Inf",${labels}} ${count}`,
+        `${name}_sum{${labels}} ${sum}`,
+        `${name}_count{${labels}} ${count}`,
+      );
+    }
+    return `${lines.join("\n")}\n`;
+  }
+}

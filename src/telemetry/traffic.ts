@@ -1,0 +1,191 @@
+/** Who wrote to whom, and how agents did, in buckets of a minute. In memory only, and bounded. */
+import type { Clock } from "../base/index.js";
+import type { Entry, Usage } from "../engine/index.js";
+import type { MAILMessage } from "../mail/index.js";
+import { Quantiles } from "./quantiles.js";
+
+const MINUTE = 60_000;
+const MOST_MINUTES = 60;
+/** Per minute; further ones are not counted. */
+const MOST_EDGES = 2_000;
+const MOST_AGENTS = 2_000;
+
+interface AgentCounts {
+  turns: number;
+  failed: number;
+  busy: number;
+  input: number;
+  output: number;
+  cached: number;
+  cost: number | undefined;
+  readonly durations: Quantiles;
+}
+
+interface EdgeCounts {
+  readonly from: string;
+  readonly to: string;
+  readonly type: string;
+  messages: number;
+  failed: number;
+}
+
+interface Bucket {
+  readonly at: number;
+  readonly agents: Map<string, AgentCounts>;
+  readonly edges: Map<string, EdgeCounts>;
+  partial: boolean;
+}
+
+export class Traffic {
+  readonly #clock: Clock;
+  #buckets: Bucket[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  count(entry: Entry): void {
+    switch (entry.t) {
+      case "sent":
+        return this.#sent(entry.message, entry.to, entry.remote !== undefined);
+      case "turn":
+        return this.#answered(entry.agent, entry.usage);
+      case "turn_failed":
+        return this.#failed(entry.agent);
+      case "completed":
+        return this.#edge(nameOf(entry.message.message.sender), "user", "completion");
+      default:
+        return;
+    }
+  }
+
+  turn(agent: string, ms: number): void {
+    const counts = this.#agent(agent);
+    if (counts === undefined) return;
+    counts.busy += ms;
+    counts.durations.add(ms);
+  }
+
+  /** The last `window` milliseconds, at most an hour. */
+  read(window: number) {
+    const until = this.#clock.now();
+    const since = until - window;
+    const agents = new Map<string, AgentCounts>();
+    const edges = new Map<string, EdgeCounts>();
+    let partial = false;
+    for (const bucket of this.#buckets) {
+      if (bucket.at + MINUTE <= since) continue;
+      partial ||= bucket.partial;
+      for (const [name, counts] of bucket.agents) addAgent(agents, name, counts);
+      for (const [name, { messages, failed, ...edge }] of bucket.edges) {
+        const known = edges.get(name);
+        if (known === undefined) edges.set(name, { ...edge, messages, failed });
+        else {
+          known.messages += messages;
+          known.failed += failed;
+        }
+      }
+    }
+    return {
+      since,
+      until,
+      agents: [...agents].map(([name, { durations, input, output, cached, cost, ...counts }]) => ({
+        name,
+        ...counts,
+        p50: durations.at(0.5),
+        p99: durations.at(0.99),
+        tokens: { input, output, cached },
+        cost: cost ?? null,
+      })),
+      edges: [...edges.values()],
+      partial,
+    };
+  }
+
+  #sent({ msg_type, message }: MAILMessage, to: readonly string[], isRemote: boolean): void {
+    const { sender } = message;
+    if (sender.address_type === "system") return;
+    const from = nameOf(sender);
+    for (const recipient of to) this.#edge(from, recipient, msg_type);
+    if (!isRemote) return;
+    const recipients = "recipients" in message ? message.recipients : [message.recipient];
+    for (const { address } of recipients) if (address.includes("@")) this.#edge(from, address, msg_type);
+  }
+
+  #answered(name: string, usage: Usage | undefined): void {
+    const counts = this.#agent(name);
+    if (counts === undefined) return;
+    counts.turns++;
+    if (usage === undefined) return;
+    counts.input += usage.inputTokens ?? 0;
+    counts.output += usage.outputTokens ?? 0;
+    counts.cached += usage.cachedInputTokens ?? 0;
+    if (usage.cost !== undefined) counts.cost = (counts.cost ?? 0) + usage.cost;
+  }
+
+  #failed(name: string): void {
+    const counts = this.#agent(name);
+    if (counts === undefined) return;
+    counts.turns++;
+    counts.failed++;
+  }
+
+  #edge(from: string, to: string, type: string): void {
+    const bucket = this.#bucket();
+    const name = `${from}\n${to}\n${type}`;
+    const known = bucket.edges.get(name);
+    if (known !== undefined) known.messages++;
+    else if (bucket.edges.size < MOST_EDGES)
+      bucket.edges.set(name, { from, to, type, messages: 1, failed: 0 });
+    else bucket.partial = true;
+  }
+
+  #agent(name: string): AgentCounts | undefined {
+    const bucket = this.#bucket();
+    const known = bucket.agents.get(name);
+    if (known !== undefined) return known;
+    if (bucket.agents.size >= MOST_AGENTS) {
+      bucket.partial = true;
+      return undefined;
+    }
+    const counts = newCounts();
+    bucket.agents.set(name, counts);
+    return counts;
+  }
+
+  #bucket(): Bucket {
+    const at = Math.floor(this.#clock.now() / MINUTE) * MINUTE;
+    const newest = this.#buckets.at(-1);
+    if (newest?.at === at) return newest;
+    const bucket: Bucket = { at, agents: new Map(), edges: new Map(), partial: false };
+    this.#buckets = [...this.#buckets.slice(-(MOST_MINUTES - 1)), bucket];
+    return bucket;
+  }
+}
+
+function newCounts(): AgentCounts {
+  return {
+    turns: 0,
+    failed: 0,
+    busy: 0,
+    input: 0,
+    output: 0,
+    cached: 0,
+    cost: undefined,
+    durations: new Quantiles(),
+  };
+}
+
+function addAgent(agents: Map<string, AgentCounts>, name: string, counts: AgentCounts): void {
+  const sum = agents.get(name) ?? newCounts();
+  agents.set(name, sum);
+  for (const field of ["turns", "failed", "busy", "input", "output", "cached"] as const)
+    sum[field] += counts[field];
+  if (counts.cost !== undefined) sum.cost = (sum.cost ?? 0) + counts.cost;
+  sum.durations.merge(counts.durations);
+}
+
+/** People by their role: who they are is not a matter of traffic. */
+function nameOf({ address_type, address }: MAILMessage["message"]["sender"]): string {
+  return address_type === "agent" ? address : address_type;
+}

@@ -1,0 +1,14 @@
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+
+const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge"];
+
+/** Chromium or Chrome: as `MAILROOM_BROWSER` says, else on the path. */
+export function findBrowser(): string | undefined {
+  const named = process.env.MAILROOM_BROWSER;
+  if (named !== undefined && named !== "") return named;
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  return NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) =>
+    existsSync(path),
+  );
+}
