@@ -27,8 +27,8 @@ describe("mailroom demo", { timeout: 180_000 }, () => {
 
   it("shows the console on a terminal, with a task that waits for an answer", async () => {
     await using here = await folder();
-    // `script` gives the command a terminal.
-    const words = (await command(["demo", "--port", "0"])).map((word) => `'${word}'`).join(" ");
+    // `script` gives the command a terminal. Without `exec` some shells stay, and Ctrl-C ends them with 130.
+    const words = `exec ${(await command(["demo", "--port", "0"])).map((word) => `'${word}'`).join(" ")}`;
     const child = spawn("script", ["-qefc", words, "/dev/null"], { cwd: here.path });
     const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
     try {

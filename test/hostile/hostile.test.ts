@@ -4,6 +4,7 @@
  * longer (HOSTILE_SECONDS, HOSTILE_SETTLE).
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { on, once } from "node:events";
 import { readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,6 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { WebSocket } from "ws";
 import { initMesh, makeDevCertificates } from "../../src/mesh/index.js";
 import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
 import { folder, serve } from "../cli/cli.js";
@@ -25,8 +27,8 @@ const QUIET_SECONDS = 2;
 const CLIENTS = 20;
 const MB = 1024 * 1024;
 const MAX_PEAK = 600 * MB;
-/** How much more than before the attack may be held when it is over. V8 keeps some of its heap for a while. */
-const MAX_LEFT = 150 * MB;
+/** How much more than before the attack may still be in use when it is over. */
+const MAX_LEFT = 20 * MB;
 
 vi.setConfig({ testTimeout: (SECONDS + SETTLE + 90) * 1_000 });
 
@@ -46,11 +48,34 @@ beforeAll(async () => {
 });
 afterAll(() => rm(BUILD, { recursive: true, force: true }));
 
-/** Bytes in memory, and the most there have been. */
-function memoryOf({ pid }: ChildProcess): { readonly now: number; readonly peak: number } {
+/** The most bytes that a process has had in memory. */
+function peakOf({ pid }: ChildProcess): number {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]);
-  return { now: kilobytes("VmRSS") * 1024, peak: kilobytes("VmHWM") * 1024 };
+  return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
+}
+
+/** A server's memory, through Node's inspector. */
+async function inspect(url: string): Promise<AsyncDisposable & { inUse(): Promise<number> }> {
+  const socket = new WebSocket(url);
+  await once(socket, "open");
+  let calls = 0;
+  const call = async (method: string, params: object = {}) => {
+    const id = ++calls;
+    socket.send(JSON.stringify({ id, method, params }));
+    for await (const [data] of on(socket, "message")) {
+      const answer = JSON.parse(String(data));
+      if (answer.id === id) return answer.result;
+    }
+  };
+  return {
+    /** Bytes that are in use once garbage is collected. What V8 keeps for later says nothing about a leak. */
+    async inUse() {
+      await call("HeapProfiler.collectGarbage");
+      const expression = "(({ heapUsed, external }) => heapUsed + external)(process.memoryUsage())";
+      return (await call("Runtime.evaluate", { expression })).result.value;
+    },
+    [Symbol.asyncDispose]: async () => socket.terminate(),
+  };
 }
 
 describe.skipIf(process.platform !== "linux")(`attacks for ${SECONDS} s on`, () => {
@@ -67,11 +92,16 @@ describe.skipIf(process.platform !== "linux")(`attacks for ${SECONDS} s on`, () 
       dev: true,
     });
     await makeDevCertificates(tls, Date.now());
+    let inspectable = (_url: string) => {};
+    const inspector = new Promise<string>((resolve) => {
+      inspectable = resolve;
+    });
     await using server = await serve(
       ["--data", data, "--swarm", "swarms.json", "--mesh-listen", `localhost:${meshPort}`],
       {
         cwd: place.path,
         env: {
+          NODE_OPTIONS: "--inspect=127.0.0.1:0",
           MAILROOM_AUTH_MODE: "jwt",
           MAILROOM_AUTH_JWT_SECRET: SECRET,
           MAILROOM_MESH_CERT: join(tls, "dev.pem"),
@@ -79,7 +109,12 @@ describe.skipIf(process.platform !== "linux")(`attacks for ${SECONDS} s on`, () 
           MAILROOM_MESH_CA: join(tls, "dev-ca.pem"),
         },
       },
+      (line) => {
+        const url = /^Debugger listening on (ws:\S+)/.exec(line)?.[1];
+        if (url !== undefined) inspectable(url);
+      },
     );
+    await using memory = await inspect(await inspector);
     const port = door === "mesh" ? meshPort : Number(new URL(server.url).port);
     const visit = HONEST[door];
     if (visit === undefined) throw new Error(`no honest clients for ${door}`);
@@ -87,7 +122,7 @@ describe.skipIf(process.platform !== "linux")(`attacks for ${SECONDS} s on`, () 
     for (let number = 0; number < CLIENTS; number++) clients.push(await visit(port, number));
     const quiet = await served(clients, Date.now() + QUIET_SECONDS * 1_000);
     expect(quiet.failures).toEqual([]);
-    const idle = memoryOf(server.child).now;
+    const idle = await memory.inUse();
 
     const attackers = spawn(
       process.execPath,
@@ -99,23 +134,21 @@ describe.skipIf(process.platform !== "linux")(`attacks for ${SECONDS} s on`, () 
     attackers.kill("SIGKILL");
     await gone;
     expect(server.child.exitCode, "the server has ended").toBe(null);
-    const { peak } = memoryOf(server.child);
+    const peak = peakOf(server.child);
 
     const deadline = Date.now() + SETTLE * 1_000;
-    let left = memoryOf(server.child).now;
+    let left = await memory.inUse();
     while (left - idle > MAX_LEFT && Date.now() < deadline) {
       await sleep(500);
-      // A little work, as an idle process collects no garbage.
-      await served(clients.slice(0, 1), Date.now() + 100);
-      left = memoryOf(server.child).now;
+      left = await memory.inUse();
     }
     for (const client of clients) client.leave();
     const megabytes = (bytes: number) => `${Math.round(bytes / MB)} MB`;
     console.log(
       `hostile ${door}: quiet p50 ${quiet.p50} ms, p99 ${quiet.p99} ms (${quiet.count} requests); ` +
         `attacked p50 ${attacked.p50} ms, p99 ${attacked.p99} ms (${attacked.count} requests, ` +
-        `${attacked.failures.length} failed); memory idle ${megabytes(idle)}, peak ${megabytes(peak)}, ` +
-        `after ${megabytes(left)}`,
+        `${attacked.failures.length} failed); peak ${megabytes(peak)}, ` +
+        `in use before ${megabytes(idle)}, after ${megabytes(left)}`,
     );
     expect(attacked.failures.slice(0, 5)).toEqual([]);
     expect(attacked.count).toBeGreaterThanOrEqual(CLIENTS);

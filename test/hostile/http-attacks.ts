@@ -1,17 +1,16 @@
 /** Attacks on what listens for HTTP. */
+import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Attack, Attacker } from "./attacker.js";
 
 /** Writes until the server does not read, or has closed the connection. */
 async function write(attacker: Attacker, socket: Socket, data: string | Buffer): Promise<void> {
   if (socket.destroyed || socket.write(data)) return;
-  await Promise.race([
-    new Promise<void>((resolve) => {
-      socket.once("drain", () => resolve());
-      socket.once("close", () => resolve());
-    }),
-    attacker.pause(1_000),
-  ]);
+  const waiting = new AbortController();
+  const { signal } = waiting;
+  const either = [once(socket, "drain", { signal }), once(socket, "close", { signal })];
+  await Promise.race([...either.map((event) => event.catch(() => {})), attacker.pause(1_000)]);
+  waiting.abort();
 }
 
 /** Opens connections and sends each the same. */
