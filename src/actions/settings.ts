@@ -1,5 +1,5 @@
 /** What the ready-made actions may access. */
-import { defineSettings, list, pathKind, type SettingValues, textKind } from "../base/index.js";
+import { defineSettings, list, pathKind, textKind } from "../base/index.js";
 
 export const actionSettings = defineSettings({
   fileRoots: list("actions.file_roots", pathKind, {
@@ -11,5 +11,3 @@ export const actionSettings = defineSettings({
     doc: "Destinations outside the public internet that actions may call, such as `10.0.0.0/8` or `loopback`.",
   }),
 });
-
-export type ActionSettings = SettingValues<typeof actionSettings>;

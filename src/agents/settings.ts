@@ -6,7 +6,6 @@ import {
   isTable,
   type Kind,
   numberKind,
-  type SettingValues,
   table,
   text,
 } from "../base/index.js";
@@ -77,5 +76,3 @@ export const modelSettings = defineSettings({
     doc: 'Price of models per million tokens, by `llm`: `"openai/gpt-5" = { input = 1.25, output = 10 }`. Costs are counted only for models with a price.',
   }),
 });
-
-export type ModelSettings = SettingValues<typeof modelSettings>;

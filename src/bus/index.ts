@@ -1,2 +1,2 @@
 /** Buses that carry notes between the parts of a mailroom. */
-export { createLocalBus, type LocalBusOptions } from "./local.js";
+export { createLocalBus } from "./local.js";

@@ -41,7 +41,7 @@ export function banner(running: RunningServer, settings: Settings, terminal: Ter
   ];
 }
 
-export function firstTokenLines({ firstToken }: RunningServer, { colors }: Terminal): string[] {
+function firstTokenLines({ firstToken }: RunningServer, { colors }: Terminal): string[] {
   if (firstToken === undefined) return [];
   const { bold, yellow, dim } = colors;
   return [

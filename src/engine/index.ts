@@ -5,7 +5,6 @@ export {
   type ActionContext,
   type AgentFunction,
   type ApprovalContext,
-  type ApprovalPredicate,
   type ArgumentCheck,
   type CommTarget,
   type FailedCall,
@@ -13,7 +12,6 @@ export {
   type HoldReason,
   type OfferedTool,
   type ResultItem,
-  type TaskInfo,
   type ToolChoice,
   type Turn,
   TurnHeldError,
@@ -39,7 +37,6 @@ export {
   type InstanceRole,
   type KeyValueStore,
   type MemoryItem,
-  type MemoryListOptions,
   type SnapshotPut,
   type Store,
   TASK_STATUSES,
@@ -83,12 +80,10 @@ export {
   actorName,
   answerRight,
   approverNames,
-  checkApprovers,
   MOST_APPROVERS,
   mayActForOwners,
 } from "./task/approvers.js";
 export type {
-  AnswerApprovals,
   AnswerBreakpoint,
   ApprovalDecision,
   BreakpointResult,
@@ -99,15 +94,12 @@ export { askedCalls, historyOf, type TaskState } from "./task/state.js";
 export { isErrorSubject } from "./task/system-messages.js";
 export {
   EVENT_NAMES,
-  type EventData,
-  type EventName,
   endsRound,
   eventsOf,
   type MailEvent,
   parseEventId,
 } from "./task/view/events.js";
 export {
-  type AwaitedReply,
   recordOf,
   summaryOf,
   type TaskRecord,

@@ -12,12 +12,12 @@ export {
 } from "./extension.js";
 export { JsonRpcRequest, JsonRpcResponse } from "./json-rpc.js";
 export type { Logger } from "./logger.js";
-export type { Mount, MountedCall, MountedOperation } from "./mount.js";
+export type { Mount, MountedOperation } from "./mount.js";
 export { NameRegistry, type NameTable } from "./names.js";
 export type { OutboxQueue } from "./outbox-queue.js";
 export type { Page, PageRequest, PageResponse, RequestOrigin } from "./page.js";
 export * from "./route.js";
 export * from "./schemas.js";
-export { type ExtensionHealth, type NamedExtension, ServerState, type StatsSource } from "./server-state.js";
+export { type NamedExtension, ServerState, type StatsSource } from "./server-state.js";
 export { type EventStream, eventText, formatEvent, type StreamEvent } from "./stream.js";
 export { pathOf, type Upgrade, type UpgradeRequest } from "./upgrade.js";

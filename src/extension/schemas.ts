@@ -21,7 +21,7 @@ export const TaskError = z
   .object({ code: z.string(), message: z.string() })
   .meta({ id: "TaskError", description: "Why a task failed." });
 
-export const EventData = z
+const EventData = z
   .object({
     timestamp: z.string(),
     description: z.string(),
@@ -51,7 +51,7 @@ export const BreakpointCall = z
   })
   .meta({ id: "BreakpointCall", description: "A tool call that waits for a person." });
 
-export const WaitingApproval = z
+const WaitingApproval = z
   .object({
     agent: z.string(),
     arguments: z.string().meta({ description: "JSON text." }),
@@ -104,7 +104,7 @@ export const TaskRecord = z
   })
   .meta({ id: "TaskRecord", description: "Everything about a task, its events included." });
 
-export const TaskSummary = z
+const TaskSummary = z
   .object({
     task_id: z.string(),
     key: z.string(),

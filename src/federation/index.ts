@@ -2,13 +2,10 @@
 export {
   CAPABILITIES,
   Federation,
-  type FederationOptions,
 } from "./federation.js";
-export type { Receipt } from "./inbound/inbound.js";
 export {
   type FederationReads,
   type FederationRowWrite,
-  type FederationStore,
   federationStoreOf,
   type Link,
   type LinkPut,
@@ -23,8 +20,6 @@ export {
 } from "./ports.js";
 export type { KnownSwarm } from "./registry/entry.js";
 export { readRegistryFile } from "./registry/file.js";
-export type { HealthResult } from "./registry/health.js";
-export type { SwarmRegistration } from "./registry/registry.js";
 export type { TokenState } from "./registry/token.js";
 export { defaultReference, variableIn } from "./registry/token.js";
 export { type FederationSettings, federationSettings } from "./settings.js";

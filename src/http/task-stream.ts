@@ -109,7 +109,7 @@ async function copy(
 }
 
 /** @throws MailroomError `bad_input` */
-export function startOf(after: string | undefined): Position {
+function startOf(after: string | undefined): Position {
   if (after === undefined) return { number: 0, index: Number.POSITIVE_INFINITY };
   const parsed = parseEventId(after);
   if (parsed === undefined) throw new MailroomError("bad_input", `'${after}' is not an event id`);

@@ -33,9 +33,7 @@ export {
   type StoreDriver,
   type StoredJournal,
   type Subscription,
-  storeBusy,
   storeClosed,
-  storeFailed,
 } from "./ports.js";
 export { Projection } from "./projection.js";
 export { systemLoop } from "./system.js";

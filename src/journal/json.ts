@@ -11,7 +11,7 @@ export interface JsonLimits {
   readonly depth: number;
 }
 
-export const DEFAULT_JSON_LIMITS: JsonLimits = { size: 16 * 1024 * 1024, depth: 200 };
+const DEFAULT_JSON_LIMITS: JsonLimits = { size: 16 * 1024 * 1024, depth: 200 };
 
 /**
  * A copy as `JSON.parse(JSON.stringify(value))` would make it: `undefined` is dropped from objects and `toJSON` is

@@ -11,7 +11,7 @@
  */
 import { MailroomError, messageOf } from "../base/index.js";
 
-export type { Clock, Ids } from "../base/index.js";
+export type { Clock } from "../base/index.js";
 
 /** Names a journal. For a task this is its internal key, a UUIDv7. */
 export type JournalKey = string;

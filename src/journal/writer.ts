@@ -40,7 +40,7 @@ export interface WriterLimits {
   readonly rowCharacters: number;
 }
 
-export const DEFAULT_WRITER_LIMITS: WriterLimits = {
+const DEFAULT_WRITER_LIMITS: WriterLimits = {
   units: 16_384,
   characters: 128 * 1024 * 1024,
   groupWrites: 512,

@@ -66,7 +66,7 @@ export function escapeText(text: string): string {
 }
 
 /** For values between quotes. */
-export function escapeAttribute(text: string): string {
+function escapeAttribute(text: string): string {
   return escapeText(text).replaceAll('"', "&quot;").replaceAll("'", "&apos;");
 }
 

@@ -72,11 +72,6 @@ export function toolSpec(style: ToolStyle, tool: ToolDefinition): ToolSpec {
   }
 }
 
-/** Returns the name of a tool in either form. */
-export function toolSpecName(spec: ToolSpec): string {
-  return "function" in spec ? spec.function.name : spec.name;
-}
-
 /** Defines one MAIL tool for an agent with the comm targets `targets`. */
 export function mailTool(
   name: MailToolName,

@@ -3,11 +3,7 @@ export type { Backlog } from "./backlog.js";
 export {
   type Attempt,
   type AttemptResult,
-  type DeliveryHandler,
   Dispatcher,
-  type DispatcherParts,
-  type QueueOptions,
-  type Settle,
 } from "./dispatcher.js";
 export {
   enqueue,
@@ -18,10 +14,9 @@ export {
   type OutboxBegin,
   type OutboxEnqueue,
   type OutboxFinish,
-  type OutboxItem,
   type OutboxPurge,
   type OutboxRetry,
   type OutboxRowWrite,
   purgeFinished,
 } from "./item.js";
-export type { LaneHead, OutboxCounts, OutboxReads, OutboxStatus, StoredItem } from "./ports.js";
+export type { LaneHead, OutboxReads, StoredItem } from "./ports.js";

@@ -10,7 +10,6 @@ import {
   list,
   originKind,
   path,
-  type SettingValues,
   setting,
   text,
   textKind,
@@ -152,6 +151,3 @@ export const logSettings = defineSettings({
     doc: "One JSON object per line, or text for people.",
   }),
 });
-
-export type ServerSettings = SettingValues<typeof serverSettings>;
-export type LogSettings = SettingValues<typeof logSettings>;

@@ -46,7 +46,7 @@ export interface SettingRow {
 
 const MASK = "********";
 
-export const NO_SOURCES: Sources = { flags: {}, env: {}, file: undefined, directory: "." };
+const NO_SOURCES: Sources = { flags: {}, env: {}, file: undefined, directory: "." };
 
 /** Every setting, by table. */
 export function settingRows(

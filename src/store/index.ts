@@ -10,9 +10,7 @@ export type {
   KeyScope,
   LoadedSwarmPut,
   LoadedSwarmRemove,
-  StoredWrite,
   WriteReference,
 } from "./ports/http.js";
 export type { FoundEntry, SearchableEntry, SearchIndex, SearchQuery } from "./ports/search.js";
 export { assertNotLocked, type Durability, openSqliteStore } from "./sqlite/open.js";
-export type { SqliteStore } from "./sqlite/store.js";

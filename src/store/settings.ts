@@ -1,5 +1,5 @@
 /** Settings of the store. */
-import { choice, defineSettings, type Kind, type SettingValues, setting } from "../base/index.js";
+import { choice, defineSettings, type Kind, setting } from "../base/index.js";
 
 const databaseKind: Kind<"sqlite" | "memory"> = {
   name: "'sqlite', or 'none' to keep everything in memory",
@@ -30,5 +30,3 @@ export const storeSettings = defineSettings({
     doc: "`fsync`: acknowledged data survives a power failure. `fast`: it survives only the end of the process.",
   }),
 });
-
-export type StoreSettings = SettingValues<typeof storeSettings>;

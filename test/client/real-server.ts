@@ -3,10 +3,10 @@ import { devAuthenticator } from "../../src/auth/index.js";
 import { defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
 import { createListener } from "../kit/listener.js";
 
-export const ASK_TOOL = "ask_human";
+const ASK_TOOL = "ask_human";
 
 /** `count N` makes the two agents exchange N requests, `ask` calls a breakpoint tool, other text is echoed. */
-export function talkativeSwarm() {
+function talkativeSwarm() {
   const ask = {
     name: ASK_TOOL,
     description: "Asks a person.",

@@ -9,7 +9,7 @@ import { defineSwarm } from "../../src/swarm/define.js";
 import type { EffectLog } from "./effects.js";
 import { type Plan, planOf } from "./plans.js";
 
-export const WORKERS = ["red", "green", "blue"] as const;
+const WORKERS = ["red", "green", "blue"] as const;
 
 /** Actions that may run again with the same call id after a crash; `charge` may not. */
 export const IDEMPOTENT_ACTIONS: ReadonlySet<string> = new Set(["tally"]);

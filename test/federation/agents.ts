@@ -60,7 +60,7 @@ export const boss: AgentFunction = (turn: Turn): TurnResult => {
 };
 
 /** Answers every request. */
-export const clerk: AgentFunction = (turn) => {
+const clerk: AgentFunction = (turn) => {
   const { body } = turn.messages[0].message;
   return { calls: [], text: `${turn.swarm} says: ${body}` };
 };

@@ -41,7 +41,7 @@ export interface TestServer {
 }
 
 /** Short timeouts, so that tests run fast. */
-export const QUICK: Partial<FederationSettings> = {
+const QUICK: Partial<FederationSettings> = {
   deliveryTimeout: 3_000,
   attemptTimeout: 1_000,
   healthInterval: 100,

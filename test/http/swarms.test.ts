@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { SwarmListing, SwarmRegistry } from "../../src/doors/federation/index.js";
+import type { SwarmListing, SwarmRegistry } from "../../src/doors/federation/swarm-listing.js";
 import { loadSwarmsFromText } from "../../src/swarm/load.js";
 import { fieldOf, type Harness, startServer } from "./harness.js";
 

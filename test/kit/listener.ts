@@ -1,8 +1,10 @@
 /** A listener with MAIL's routes for a test's mailroom, without the rest of a server. */
 import type { Tokens } from "../../src/auth/index.js";
 import { systemClock } from "../../src/base/index.js";
-import { federationRoutes, type SwarmRegistry, swarmRoutes } from "../../src/doors/federation/index.js";
-import { mailRoutes } from "../../src/doors/mail/index.js";
+import { federationRoutes } from "../../src/doors/federation/extension.js";
+import { swarmRoutes } from "../../src/doors/federation/routes/swarms.js";
+import type { SwarmRegistry } from "../../src/doors/federation/swarm-listing.js";
+import { mailRoutes } from "../../src/doors/mail/extension.js";
 import type { MapServer } from "../../src/doors/map/index.js";
 import { mapUpgrade } from "../../src/doors/map/upgrade.js";
 import {

@@ -273,7 +273,7 @@ export class TestTask {
   }
 }
 
-export function brief(message: MAILMessage): string {
+function brief(message: MAILMessage): string {
   return `${message.message.subject}: ${message.message.body}`;
 }
 

@@ -22,7 +22,7 @@ const look = defineAction({
  * The boss asks a coder in another process and reports its answer. `look` makes it run an action, `wait`
  * leaves it waiting for the coder.
  */
-export function office() {
+function office() {
   const boss = defineAgent({
     name: "boss",
     commTargets: ["coder"],

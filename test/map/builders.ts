@@ -9,7 +9,7 @@ import type {
   Visibility,
 } from "../../src/conversations/rules/types.js";
 
-export const ALL_CAPABILITIES: MailCapabilities = {
+const ALL_CAPABILITIES: MailCapabilities = {
   canCreate: true,
   canJoin: true,
   canInvite: true,

@@ -35,7 +35,7 @@ export async function startHttpServer(port?: number): Promise<HttpServer> {
   };
 }
 
-export async function killed(child: ChildProcess): Promise<void> {
+async function killed(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGKILL");

@@ -618,7 +618,7 @@ export class Oracles implements DiskWatcher {
  * mailbox and a held task takes no mail, so these release all waiters. Implemented independently, because the code under
  * test must not verify itself.
  */
-export function endingOf(
+function endingOf(
   entries: readonly Entry[],
   number: number,
 ): { readonly number: number; readonly entry: Entry } | undefined {
@@ -675,7 +675,7 @@ function checkTaken(state: TaskState, agent: string, took: readonly number[]): v
 }
 
 /** Where the JSON forms of two values differ. Undefined if they are equal. */
-export function difference(one: unknown, other: unknown, path = ""): string | undefined {
+function difference(one: unknown, other: unknown, path = ""): string | undefined {
   if (one === other) return undefined;
   if (one instanceof Map && other instanceof Map) return difference([...one], [...other], path);
   if (one instanceof Set && other instanceof Set) return difference([...one], [...other], path);

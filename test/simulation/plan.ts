@@ -1,7 +1,7 @@
 /** The external operations on a simulated world, generated from the seed. */
 import { type Random, seededRandom } from "../kit/seeded.js";
 
-export const PEOPLE = ["ulla", "otto", "ida"] as const;
+const PEOPLE = ["ulla", "otto", "ida"] as const;
 
 /** The task of an operation: each user has a few of them. */
 export interface AtTask {

@@ -18,7 +18,7 @@ interface Letter {
   readonly senderSwarm?: string;
 }
 
-export function letter(options: Letter): MAILMessage {
+function letter(options: Letter): MAILMessage {
   const { from, fromType = "agent", type = "request", subject = "Question", body = "Hello" } = options;
   const parts = {
     id: randomUUID(),

@@ -43,7 +43,7 @@ export interface McpHttpOptions extends McpCommonOptions, Pick<OutboundOptions, 
   readonly maxBytes?: number;
 }
 
-export const DEFAULT_MCP_TIME_LIMIT = 60_000;
+const DEFAULT_MCP_TIME_LIMIT = 60_000;
 
 /** A call that reports progress may take this many times its limit. */
 const WITH_PROGRESS = 10;

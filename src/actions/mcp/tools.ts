@@ -223,7 +223,7 @@ function promptActions(connection: McpConnection): Action[] {
 }
 
 /** `<server>__<tool>` as a name that every model accepts: other characters become `_`, long names are shortened. */
-export function actionName(server: string, tool: string): string {
+function actionName(server: string, tool: string): string {
   const name = `${server}__${tool}`.replaceAll(/[^A-Za-z0-9_-]/g, "_");
   return name.length <= 64 ? name : withHash(name, name);
 }

@@ -1,7 +1,7 @@
 /** Work for one caller is done in slices, so that it does not delay other callers (law 8). */
 
 /** The end of a slice: milliseconds of work, or bytes. */
-export const SLICE = { milliseconds: 10, bytes: 1024 * 1024 };
+const SLICE = { milliseconds: 10, bytes: 1024 * 1024 };
 
 /** One piece of work for one caller. */
 export class WorkSlice {

@@ -25,7 +25,7 @@ const time = z.number();
 const role = z.enum(PARTICIPANT_ROLES);
 const contentTypes = z.array(contentType).max(100);
 
-export const visibility = z.discriminatedUnion("type", [
+const visibility = z.discriminatedUnion("type", [
   z.object({ type: z.literal("all") }),
   z.object({ type: z.literal("participants"), ids: z.array(id).min(1).max(1000) }),
   z.object({ type: z.literal("role"), roles: z.array(role).min(1).max(PARTICIPANT_ROLES.length) }),
@@ -250,7 +250,6 @@ export type CloseParams = z.infer<typeof closeParams>;
 export type StatusParams = z.infer<typeof statusParams>;
 export type MemberParams = z.infer<typeof memberParams>;
 export type TurnUpdateParams = z.infer<typeof turnUpdateParams>;
-export type PresenceParams = z.infer<typeof presenceParams>;
 export type JoinParams = z.infer<typeof joinParams>;
 export type LeaveParams = z.infer<typeof leaveParams>;
 export type InviteParams = z.infer<typeof inviteParams>;
@@ -260,7 +259,6 @@ export type ThreadCreateParams = z.infer<typeof threadCreateParams>;
 export type ThreadListParams = z.infer<typeof threadListParams>;
 export type SummaryParams = z.infer<typeof summaryParams>;
 export type ReplayParams = z.infer<typeof replayParams>;
-export type MailMeta = z.infer<typeof mailMeta>;
 
 /** @throws MapError INVALID_PARAMS with the path and the problem */
 export function parseParams<Schema extends z.ZodType>(schema: Schema, params: unknown): z.infer<Schema> {

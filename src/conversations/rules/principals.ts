@@ -19,7 +19,7 @@ export type Owners = ReadonlyMap<string, string>;
 const PRINCIPAL_ID = /^(user|admin|member):/;
 
 /** Whose id it is. `user:ann` is the caller's own id; other ids are as the journal or `owners` say. */
-export function principalOf(
+function principalOf(
   record: Pick<ParticipantRecord, "id" | "principal">,
   owners: Owners,
 ): string | undefined {

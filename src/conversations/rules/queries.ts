@@ -195,7 +195,7 @@ export function* visibleThreads({
 }
 
 /** A thread whose counts cover only what the viewer can see. */
-export function threadView({ viewer, upTo }: ConversationView, thread: ThreadRecord): Thread {
+function threadView({ viewer, upTo }: ConversationView, thread: ThreadRecord): Thread {
   const turns = thread.turns.filter((turn) => turn.number <= upTo && sees(viewer, turn, "history"));
   return {
     ...thread.header,

@@ -81,7 +81,7 @@ export interface A2aCarrierOptions {
   readonly maxWaiting?: number;
 }
 
-export const QUEUE = "a2a";
+const QUEUE = "a2a";
 
 const BACKOFF: RetryPolicy = { base: 250, factor: 2, cap: 30_000, jitter: 0.5 };
 /** Short delays, so that a recovered agent gets its mail soon. */

@@ -10,7 +10,7 @@ import {
 
 export type Report = (error: Error) => void;
 
-export const INTERNAL_ERROR_TEXT = "internal server error";
+const INTERNAL_ERROR_TEXT = "internal server error";
 
 const CLASSES = {
   A2AError,

@@ -1,4 +1,3 @@
 /** What other modules may import: see README.md. */
-export { PROOF_HEADER } from "./cookies.js";
 export { consolePage } from "./files.js";
 export { CONSOLE_CONTROL_PATH } from "./links.js";

@@ -71,7 +71,7 @@ export const OldResponseAnswer = z
   .object({ status: z.enum(["response_processed", "no_mail_instance"]), task_id: z.string() })
   .meta({ id: "OldResponseAnswer" });
 
-export const SwarmListing = z
+const SwarmListing = z
   .object({
     swarm_name: z.string(),
     name: z.string(),

@@ -72,7 +72,7 @@ const AUTH_STATE_OF: Readonly<Record<TokenState["kind"], AuthState>> = {
   none: "none",
 };
 
-export function listingOf(entry: KnownSwarm): SwarmListing {
+function listingOf(entry: KnownSwarm): SwarmListing {
   return {
     swarm_name: entry.name,
     base_url: entry.baseUrl,

@@ -14,9 +14,9 @@ const MOST_ENTRIES = 20_000;
 const CACHED = 1_000;
 const MOST_LANES = 120;
 
-export const LANE_FAILED = 1;
-export const LANE_OPEN = 2;
-export const LANE_PAUSED = 4;
+const LANE_FAILED = 1;
+const LANE_OPEN = 2;
+const LANE_PAUSED = 4;
 
 /** Index of the agent, from, to, flags; milliseconds since the task was opened. */
 type Lane = [agent: number, from: number, to: number, flags: number];

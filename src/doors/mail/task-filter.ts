@@ -70,7 +70,7 @@ export async function taskPage({ store }: Mailroom, filter: TaskFilter): Promise
 const MOST_SCANNED = 10_000;
 const AT_ONCE = 500;
 
-export async function filteredTasks(reads: TaskReads, filter: TaskFilter): Promise<FilteredPage> {
+async function filteredTasks(reads: TaskReads, filter: TaskFilter): Promise<FilteredPage> {
   const { instance, statuses = [], limit, since } = filter;
   const [status, ...others] = statuses;
   const matches = matcherOf(filter);

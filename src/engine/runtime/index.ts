@@ -1,5 +1,5 @@
-export { type RuntimeLimits, runtimeSettings } from "../settings.js";
-export { StoppedError, type StopReason } from "./abort-handle.js";
+export type { RuntimeLimits } from "../settings.js";
+export { StoppedError } from "./abort-handle.js";
 export type { ActionOverride } from "./actions.js";
 export {
   ALL_TASKS_CHANNEL,
@@ -10,14 +10,11 @@ export {
   isTaskRemoval,
   isWatchNotification,
   type NumberedEntry,
-  taskChannel,
   WATCH_CHANNEL,
-  type WatchNotification,
 } from "./follow.js";
 export { settleMail } from "./outbound-mail.js";
-export type { JournalLocation, PostInput, PostReceipt, ReceiveInput, RowsFor } from "./receipts.js";
-export type { LentMessage, RemoteMailboxes } from "./remote.js";
-export { Runtime, type RuntimeParts } from "./runtime.js";
+export type { JournalLocation, PostInput, PostReceipt, RowsFor } from "./receipts.js";
+export type { LentMessage } from "./remote.js";
+export { Runtime } from "./runtime.js";
 export type { Closed } from "./shutdown.js";
-export type { Carried } from "./task-work.js";
 export { outcomeOf, Round, type RoundOutcome, type RoundStart } from "./waiters.js";

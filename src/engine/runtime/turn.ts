@@ -108,7 +108,7 @@ export class TurnView implements Turn {
 }
 
 /** The results of the last answer's calls. */
-export function lastResults(history: readonly HistoryItem[]): ResultItem[] {
+function lastResults(history: readonly HistoryItem[]): ResultItem[] {
   const results: ResultItem[] = [];
   for (let at = history.length - 1; at >= 0; at--) {
     const item = history[at];

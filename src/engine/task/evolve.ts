@@ -239,7 +239,7 @@ export function fold(entries: Iterable<Entry>): TaskState | undefined {
 }
 
 /** Two messages with the same fingerprint count as a repetition. */
-export function fingerprint(entry: Pick<Sent, "message" | "to" | "remote">): string {
+function fingerprint(entry: Pick<Sent, "message" | "to" | "remote">): string {
   const { sender, subject, body } = entry.message.message;
   const remote = entry.remote === undefined ? "" : `@${entry.remote.join()}`;
   return `${sender.address}\n${entry.to.join()}${remote}\n${subject}\n${body}`;

@@ -185,7 +185,7 @@ export interface TaskState {
   copied: Readonly<Record<string, string>> | undefined;
 }
 
-export function newAgentState(): AgentState {
+function newAgentState(): AgentState {
   return {
     mailbox: [],
     others: 0,

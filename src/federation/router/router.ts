@@ -55,7 +55,7 @@ import {
   writeOutboxPayload,
 } from "./outbox-payload.js";
 
-export const QUEUE = "federation";
+const QUEUE = "federation";
 
 export interface RouterParts {
   readonly store: FederationStore;

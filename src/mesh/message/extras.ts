@@ -10,7 +10,7 @@ import { type Attachment, LIMITS, type Reference } from "./types.js";
 export type Direction = "sending" | "receiving";
 
 /** Required fields of each reference type. */
-export const REFERENCE_FIELDS: Readonly<Record<string, readonly (keyof Reference)[]>> = {
+const REFERENCE_FIELDS: Readonly<Record<string, readonly (keyof Reference)[]>> = {
   github_repo: ["repo"],
   github_issue: ["repo", "number"],
   github_pr: ["repo", "number"],
@@ -18,7 +18,7 @@ export const REFERENCE_FIELDS: Readonly<Record<string, readonly (keyof Reference
   url: ["url"],
 };
 
-export const REFERENCE_ACTIONS = [
+const REFERENCE_ACTIONS = [
   "claimed",
   "completed",
   "blocked",

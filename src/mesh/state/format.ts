@@ -9,7 +9,7 @@ import { checkEndpoint } from "../message/endpoint.js";
 import { LIMITS } from "../message/types.js";
 import { formatTime, parseTime } from "../time.js";
 
-export const SCHEMA_VERSION = "1.0.0";
+const SCHEMA_VERSION = "1.0.0";
 /** 2.0.0 is what the reference exports: the same, plus its inbox and outbox. */
 const READABLE = ["1.0.0", "2.0.0"];
 

@@ -34,7 +34,7 @@ export function ways(server: () => ModelServer): Way[] {
   );
 }
 
-export const STOCK: Readonly<Record<string, string>> = { ink: "7 bottles", paper: "2 reams" };
+const STOCK: Readonly<Record<string, string>> = { ink: "7 bottles", paper: "2 reams" };
 
 export interface Office {
   readonly mailroom: Mailroom;

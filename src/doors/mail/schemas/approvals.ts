@@ -6,7 +6,7 @@ import { BreakpointRequest } from "./message.js";
 
 const RIGHTS = ["owner", "approver", "admin"] as const;
 
-export const Approver = z
+const Approver = z
   .string()
   .min(1)
   .max(300)
@@ -64,7 +64,7 @@ export const ApprovalQuery = z.object({
     }),
 });
 
-export const ApprovalDecision = z
+const ApprovalDecision = z
   .strictObject({
     call_id: z.string().min(1),
     decision: z.enum(["approve", "reject"]),

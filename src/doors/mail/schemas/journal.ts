@@ -10,7 +10,7 @@ export const JournalQuery = z.object({
   limit: z.int().min(1).max(1000).exactOptional().meta({ description: "Entries on a page. Default 1000." }),
 });
 
-export const JournalEntry = z
+const JournalEntry = z
   .looseObject({
     n: z.int().meta({ description: "Its number." }),
     t: z.string().meta({ description: "Its kind." }),

@@ -4,7 +4,7 @@ import { BreakpointCall, Event, EXPECTS, HoldReason, Status, TaskError } from ".
 import { TaskId } from "../../../mail/index.js";
 
 /** The message types that a user may send (decision D5). */
-export const PERSON_MESSAGE_TYPES = ["request", "broadcast", "interrupt"] as const;
+const PERSON_MESSAGE_TYPES = ["request", "broadcast", "interrupt"] as const;
 
 const MaxSteps = z.union([z.int().min(1), z.string().regex(/^[1-9][0-9]{0,8}$/), z.null()]).meta({
   description: "Steps before the swarm is made to finish; null for no limit.",

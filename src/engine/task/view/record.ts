@@ -14,7 +14,7 @@ export interface WaitingApproval extends ReturnType<typeof normalizeBreakpointCa
   readonly expires?: string;
 }
 
-export function approvalsOf(state: TaskState): WaitingApproval[] {
+function approvalsOf(state: TaskState): WaitingApproval[] {
   return askedCalls(state).map(({ agent, call, since, expires }) => ({
     agent,
     ...normalizeBreakpointCall(call),
@@ -72,7 +72,7 @@ function awaitedReplies(state: TaskState, limits: ReplyLimits | undefined): read
 }
 
 /** The reference's two booleans; it reports a paused task as completed (REF-2). */
-export function legacyFlags(status: TaskStatus): { is_running: boolean; completed: boolean } {
+function legacyFlags(status: TaskStatus): { is_running: boolean; completed: boolean } {
   return { is_running: status === "running", completed: status !== "running" };
 }
 

@@ -1,3 +1,0 @@
-/** MAIL's routes: see README.md. */
-export type { MailDoor } from "./door.js";
-export { type MailRoutesOptions, mailRoutes } from "./extension.js";
