@@ -421,15 +421,23 @@ export class Oracles implements DiskWatcher {
     this.#toldOf(key, number);
   }
 
-  /** A refusal must depend on a durable state: some state since the request must give the same refusal. */
-  refusal(key: JournalKey, command: Command, code: string, rules: SwarmRules, from: number): void {
+  /**
+   * A refusal must depend on a durable state: some state since the request must give the same refusal. Time only adds
+   * refusals (an approval expires), so the latest time that the process has seen gives all of them.
+   */
+  refusal(
+    life: Life,
+    key: JournalKey,
+    command: Command,
+    { code, rules, from }: { readonly code: string; readonly rules: SwarmRules; readonly from: number },
+  ): void {
     this.figures.refusals++;
     this.#world.note("refused", short(key), command.type, code);
     const entries = this.disk.entriesOf(key);
     for (let last = Math.max(1, Math.min(from, entries.length)); last <= entries.length; last++) {
       const state = fold(entries.slice(0, last));
       if (state === undefined) continue;
-      const decision = decide(state, command, rules, { at: 0, timestamp: "", id: () => "" });
+      const decision = decide(state, command, rules, { at: life.latestTime, timestamp: "", id: () => "" });
       if (!decision.ok && decision.refusal.code === code) return;
     }
     this.#violate(`'${command.type}' of ${short(key)} was refused as ${code}, which the journal never said`);

@@ -167,7 +167,8 @@ export class People {
     if (!isPublicError(error)) return;
     this.#checkUnknown(key, error);
     if (!REFUSALS.has(error.code)) return;
-    this.#oracles.refusal(key, command, error.code, process.runtime.rules, from);
+    const { life, runtime } = process;
+    this.#oracles.refusal(life, key, command, { code: error.code, rules: runtime.rules, from });
   }
 
   #checkUnknown(key: JournalKey, error: unknown): void {

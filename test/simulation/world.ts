@@ -17,6 +17,8 @@ export class Life {
   degraded = false;
   /** The offset of its wall clock. */
   clockOffset = 0;
+  /** The latest time that its wall clock has shown. */
+  latestTime = 0;
   readonly number: number;
 
   constructor(number: number) {
@@ -88,7 +90,11 @@ export class World {
 
   clockOf(life: Life): Clock {
     return {
-      now: () => EPOCH + Math.floor(this.now) + life.clockOffset,
+      now: () => {
+        const time = EPOCH + Math.floor(this.now) + life.clockOffset;
+        life.latestTime = Math.max(life.latestTime, time);
+        return time;
+      },
       after: (ms, callback) => this.later(Math.max(0, ms), callback, life),
     };
   }
