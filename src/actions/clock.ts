@@ -12,6 +12,11 @@ const ClockArguments = z.strictObject({
     .describe("For example Europe/Lisbon. Default: UTC"),
 });
 
+/**
+ * Makes an action that returns the current time.
+ * @example
+ * defineAgent({ name: "clerk", actions: [clockAction()], run });
+ */
 export function clockAction(options: { readonly name?: string; readonly now?: () => Date } = {}) {
   const now = options.now ?? (() => new Date());
   return defineAction({

@@ -20,6 +20,7 @@ export type CallArgumentsOf<P> = P extends StandardSchema
     ? InputOf<S>
     : Readonly<Record<string, unknown>>;
 
+/** What `defineAction` makes an action from. */
 export interface ActionOptions<P extends ActionParameters> {
   /** The name for agents. Must be unique in the swarm and not the name of a MAIL tool. */
   readonly name: string;
@@ -57,7 +58,18 @@ export interface DefinedAction<CallArguments = Readonly<Record<string, unknown>>
 /** Tool names that every model provider accepts. */
 const ACTION_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** @throws MailroomError `bad_action` when the name, description, schema or limit is invalid. */
+/**
+ * Defines an action: a function that agents can call. Its start and its end are journaled (law 4).
+ * @throws MailroomError `bad_action` when the name, description, schema or limit is invalid.
+ * @example
+ * defineAction({
+ *   name: "add",
+ *   description: "Adds two numbers.",
+ *   parameters: z.object({ a: z.number(), b: z.number() }),
+ *   idempotent: true,
+ *   run: ({ a, b }) => `${a + b}`,
+ * });
+ */
 export function defineAction<const P extends ActionParameters>(
   options: ActionOptions<P>,
 ): DefinedAction<CallArgumentsOf<P>> {

@@ -4,7 +4,7 @@ import { compileForeignSchema } from "./foreign-schema.js";
 const text = (more: object) => ({ type: "object", properties: { q: { type: "string", ...more } } });
 const LONG = `${"a".repeat(5_000)}!`;
 
-describe("a schema from somebody else", () => {
+describe("a schema from another program", () => {
   it("[AGENTS-T-4] is checked in linear time", () => {
     expect(compileForeignSchema(text({ pattern: "^(a+)+$" }))({ q: LONG })).toHaveLength(1);
     expect(compileForeignSchema(text({ pattern: "^(a+)+$" }))({ q: "aaa" })).toEqual([]);

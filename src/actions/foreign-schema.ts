@@ -1,5 +1,5 @@
 /**
- * Checks arguments against a schema that comes from somebody else, such as an MCP server. The check takes time
+ * Checks arguments against a schema that another program chose, such as an MCP server. The check takes time
  * proportional to the arguments, whatever the schema says: it runs on the event loop, where no time limit can stop it.
  *
  * What cannot be checked that way is not checked here. The server that wrote the schema checks its arguments itself.

@@ -14,6 +14,11 @@ const key = z
 
 const PAGE = 100;
 
+/**
+ * Makes actions over a key-value memory that every instance has for itself. It outlives tasks.
+ * @example
+ * const { remember, recall } = memoryActions();
+ */
 export function memoryActions(): Readonly<Record<MemoryActionName, Action>> {
   return {
     remember: defineAction({

@@ -1,6 +1,7 @@
 /** The guarded HTTP client of the actions, with its limits. */
 import { createGuard, createHttpClient, type HttpClient } from "../net/index.js";
 
+/** Exceptions to the outbound guard, which otherwise rejects private addresses. */
 export interface OutboundOptions {
   /** A client with a configured guard. Default: a new one. */
   readonly client?: HttpClient;

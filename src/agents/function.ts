@@ -13,6 +13,9 @@ import { type Mail, openMailHandle } from "./mail.js";
 // biome-ignore lint/suspicious/noConfusingVoidType: most of these functions return nothing
 export type MailOutcome = void | string | readonly AgentToolCall[] | TurnResult;
 
+/**
+ * An agent as a function of its mail. It calls verbs of `mail` and returns nothing, or returns its text or its calls.
+ */
 export interface MailFunction {
   (mail: Mail): MailOutcome | Promise<MailOutcome>;
   /**

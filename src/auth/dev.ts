@@ -10,6 +10,8 @@ const NOT_A_NAME: AuthFailure = {
 /**
  * Accepts any `role:id`, and a missing credential as `user:dev`. Only for a server that listens on loopback: the caller
  * must ensure that.
+ * @example
+ * const result = await devAuthenticator().authenticate("user:ann");
  */
 export function devAuthenticator(): Authenticator {
   return {

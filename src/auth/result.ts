@@ -19,6 +19,7 @@ export interface AuthFailure {
 
 export type AuthResult = { readonly ok: true; readonly principal: Principal } | AuthFailure;
 
+/** Finds out to whom a credential belongs. */
 export interface Authenticator {
   /** Never throws: every failure is a result. `bearer` is the credential without the word `Bearer`. */
   authenticate(bearer: string | undefined): Promise<AuthResult>;

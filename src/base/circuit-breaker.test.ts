@@ -42,7 +42,7 @@ describe("circuits", () => {
     }
   });
 
-  it("do not count attempts that were under way when they opened", () => {
+  it("do not count attempts that were running when they opened", () => {
     const circuits = make();
     fail(circuits, "a", 10);
     expect(circuits.admit("a", 0)).toEqual({ admitted: false, retryAt: 1_000 });

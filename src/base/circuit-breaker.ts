@@ -3,7 +3,7 @@
  * attempt is let through, and that one decides.
  *
  * Terms
- * - closed: attempts pass. open: none pass before `retryAt`. probing: one is under way, all others wait.
+ * - closed: attempts pass. open: none pass before `retryAt`. probing: one runs, all others wait.
  */
 import { type Random, type RetryPolicy, retryDelay } from "./retry.js";
 
@@ -17,7 +17,7 @@ export interface CircuitOptions {
 
 export type Admission =
   | { readonly admitted: true }
-  /** `retryAt` is absent while an attempt is under way that will decide. */
+  /** `retryAt` is absent while a running attempt will decide. */
   | { readonly admitted: false; readonly retryAt?: number };
 
 interface State {
@@ -64,7 +64,7 @@ export class CircuitBreaker {
     state.failures += 1;
     const probed = state.probing;
     state.probing = false;
-    // Attempts that were under way when it opened say nothing new.
+    // Attempts that were running when it opened add no information.
     if (state.opened > 0 && !probed) return;
     if (state.failures < this.#threshold) return;
     state.opened += 1;
@@ -81,7 +81,7 @@ export class CircuitBreaker {
     return (this.#states.get(target)?.opened ?? 0) > 0;
   }
 
-  /** Somebody knows better (a health check succeeded): the next attempt is let through at once. */
+  /** Closes the circuit because a health check succeeded: the next attempt passes immediately. */
   reset(target: string): void {
     this.#states.delete(target);
   }

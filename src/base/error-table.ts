@@ -948,4 +948,5 @@ const LOCAL_ERRORS = {
 export const ERRORS = { ...PUBLIC_ERRORS, ...LOCAL_ERRORS };
 
 export type PublicErrorCode = keyof typeof PUBLIC_ERRORS;
+/** The code of every error: see `docs/errors.md`. */
 export type ErrorCode = keyof typeof ERRORS;

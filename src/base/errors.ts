@@ -23,6 +23,7 @@ export interface MailroomErrorOptions {
 
 const BRAND = Symbol.for("agent-mailroom.error");
 
+/** An error with a code for programs and a message for people. Decide by the code: see `docs/errors.md`. */
 export class MailroomError<Code extends string = ErrorCode> extends Error {
   override readonly name: string = "MailroomError";
   readonly code: Code;
@@ -45,6 +46,15 @@ export class MailroomError<Code extends string = ErrorCode> extends Error {
   }
 }
 
+/**
+ * Whether a value is a `MailroomError`, also one from another copy of the package.
+ * @example
+ * try {
+ *   await task.cancel();
+ * } catch (error) {
+ *   if (!isMailroomError(error) || error.code !== "already_ended") throw error;
+ * }
+ */
 export function isMailroomError(error: unknown): error is MailroomError<string> {
   return typeof error === "object" && error !== null && BRAND in error;
 }

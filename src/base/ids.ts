@@ -6,7 +6,7 @@ export function isUuid(text: string): boolean {
 
 /** Where new ids come from; a simulation passes a seeded one. */
 export interface Ids {
-  /** A random UUID, for everything that goes on the wire. */
+  /** A random UUID, for everything that is sent. */
   uuid(): string;
   /** A time-ordered UUID, for keys that are indexed. */
   ordered(): string;

@@ -78,7 +78,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The value of a key that somebody else chose. Inherited ones (`constructor`) do not count. */
+/** The own value of a key that a caller chose, never an inherited one (`constructor`). */
 export function ownValue<T>(record: Readonly<Record<string, T>> | undefined, key: string): T | undefined {
   return record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined;
 }

@@ -97,7 +97,7 @@ export class Semaphore {
     };
   }
 
-  /** Lets those in who fit now, in the order in which they came; at once, so that nobody gets in between. */
+  /** Admits the waiters that fit now, in order and synchronously, so that a new caller cannot overtake them. */
   #admit(): void {
     for (let index = 0; index < this.#waiting.length && this.#inUse < this.#limit; ) {
       const waiter = this.#waiting[index];

@@ -83,6 +83,15 @@ export interface ModuleSettings<D extends SettingDeclarations = SettingDeclarati
 
 export type SettingValues<S extends ModuleSettings> = DeclaredValues<S["declarations"]>;
 
+/**
+ * Declares the settings of a module or an extension, with checks between them.
+ *
+ * @example
+ * const settings = defineSettings({
+ *   target: httpUrl("webhook.target", { default: "http://127.0.0.1:9000/", doc: "Receives mail for `name@webhook`." }),
+ *   retries: integer("webhook.retries", { default: 3, min: 0, doc: "Attempts after the first." }),
+ * });
+ */
 export function defineSettings<const D extends SettingDeclarations>(
   declarations: D,
   { check }: { readonly check?: (values: DeclaredValues<D>, report: ReportSetting) => void } = {},
@@ -159,16 +168,19 @@ export function setting<T>(
   };
 }
 
+/** A setting that is a text. */
 export function text(key: string, options: Defaulted<string>): Setting<string>;
 export function text(key: string, options: Optional): Setting<string | undefined>;
 export function text(key: string, options: Given<string>): Setting<string | undefined> {
   return setting(key, options.default === "" ? anyTextKind : textKind, options);
 }
 
+/** A setting that is true or false. */
 export function boolean(key: string, options: Defaulted<boolean>): Setting<boolean> {
   return setting(key, booleanKind, options);
 }
 
+/** A setting that is a whole number, perhaps with limits (`min`, `max`). */
 export function integer(key: string, options: Defaulted<number, Range>): Setting<number> {
   const { min, max, ...rest } = options;
   return setting(key, integerKind({ min, max }), rest);
@@ -190,16 +202,19 @@ export function bytes(
   return quantity(key, bytesKind(options), options);
 }
 
+/** A setting that is an HTTP or HTTPS URL. */
 export function httpUrl(key: string, options: Defaulted<string>): Setting<string>;
 export function httpUrl(key: string, options: Optional): Setting<string | undefined>;
 export function httpUrl(key: string, options: Given<string>): Setting<string | undefined> {
   return setting(key, httpUrlKind, options);
 }
 
+/** A setting that is a path, relative to the file that names it. */
 export function path(key: string, options: Optional): Setting<string | undefined> {
   return setting(key, pathKind, options);
 }
 
+/** A setting that is one of several words. */
 export function choice<const Word extends string>(
   key: string,
   words: readonly Word[],
@@ -208,6 +223,7 @@ export function choice<const Word extends string>(
   return setting(key, choiceKind(words), options);
 }
 
+/** A setting that is a list of values of one kind. */
 export function list<T>(
   key: string,
   item: Kind<T>,
@@ -216,6 +232,7 @@ export function list<T>(
   return setting(key, listKind(item), options);
 }
 
+/** A setting that is a table of named values of one kind. */
 export function table<T>(
   key: string,
   item: Kind<T>,

@@ -16,7 +16,7 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** A name that only stops early or goes on is one mistake, however long the rest. */
+/** A missing or additional ending counts as one mistake, whatever its length. */
 function distanceBetween(a: string, b: string): number {
   const shorter = Math.min(a.length, b.length);
   if (shorter >= 4 && (a.startsWith(b) || b.startsWith(a))) return a === b ? 0 : 1;
@@ -33,7 +33,7 @@ export function didYouMean(name: string, candidates: Iterable<string>): string |
   return `known: ${shown.join(", ")}${known.length > shown.length ? ", …" : ""}`;
 }
 
-/** Insertions, deletions, substitutions and swaps of neighbours that turn one text into the other. */
+/** Insertions, deletions, substitutions and swaps of adjacent characters that turn one text into the other. */
 export function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -1,3 +1,4 @@
+/** Time and timers. Tests inject their own. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;

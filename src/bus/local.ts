@@ -26,6 +26,8 @@ const NO_SUBSCRIPTION = { ready: READY, close: () => {} };
  * Notifications are delivered in a microtask, not on the publisher's stack: a publisher never runs subscribers' code, a
  * handler that publishes cannot overtake earlier notifications, and no code can rely on a call order that a bus between
  * processes could not keep.
+ * @example
+ * const mailroom = await Mailroom.open({ swarm, store, bus: createLocalBus() });
  */
 export function createLocalBus(options: LocalBusOptions = {}): Bus {
   const onError = options.onError ?? warn;

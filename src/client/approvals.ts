@@ -48,6 +48,7 @@ export type AuditRecord = z.infer<typeof AuditRecord>;
 
 const AuditPage = z.looseObject({ records: z.array(AuditRecord), next_before: z.nullable(z.number()) });
 
+/** Options of `approvals`. */
 export interface ApprovalListOptions extends CallOptions {
   /**
    * `mine`: the caller's own tasks and those that the caller was named for. `all`: for admins that act for owners.
@@ -61,6 +62,7 @@ export interface ApprovalListOptions extends CallOptions {
   readonly limit?: number;
 }
 
+/** Options of the audit log. */
 export interface AuditOptions extends CallOptions {
   /** Only what this principal did, such as `user:bob`. */
   readonly actor?: string;

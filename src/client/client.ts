@@ -140,8 +140,8 @@ const GRACE = 30_000;
  * @example
  * ```ts
  * const client = new MailClient("http://127.0.0.1:8000", { token: "user:ann" });
- * const { response, task_id } = await client.postMessage("What is the weather in Oslo?");
- * for await (const { event } of client.postMessageStream("And tomorrow?", { taskId: task_id })) console.log(event);
+ * const { response } = await client.postMessage("What is the weather in Oslo?");
+ * for await (const { event } of client.postMessageStream("And tomorrow?")) console.log(event);
  * ```
  */
 export class MailClient {

@@ -57,6 +57,7 @@ export interface SummaryOptions {
    * @defaultValue false
    */
   readonly regenerate?: boolean;
+  /** What the summary also contains. */
   readonly include?: {
     readonly keyPoints?: boolean;
     readonly keyDecisions?: boolean;

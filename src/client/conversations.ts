@@ -45,6 +45,7 @@ export interface FollowOptions {
   readonly conversationId?: string;
   /** Id of the last event already seen. Later ones are replayed first. */
   readonly after?: string;
+  /** Ends the iteration. */
   readonly signal?: AbortSignal;
 }
 

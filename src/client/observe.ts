@@ -22,17 +22,23 @@ import { AnyObject } from "./wire.js";
 
 /** Options of journals. `before` reads backward; a large number reads from the end. */
 export interface JournalOptions extends CallOptions {
+  /** Only entries after this number. */
   readonly after?: number;
+  /** Only entries before this number. */
   readonly before?: number;
+  /** Entries of the page at most. */
   readonly limit?: number;
 }
 
 /** Options of a search. */
 export interface SearchOptions extends CallOptions {
+  /** Only entries of this kind. */
   readonly kind?: string;
+  /** Only entries of this agent. */
   readonly agent?: string;
-  /** ISO 8601. */
+  /** Only entries since then (ISO 8601). */
   readonly since?: string;
+  /** Hits of the page at most. */
   readonly limit?: number;
   /** For admins: only their own tasks. */
   readonly own?: boolean;
@@ -52,17 +58,26 @@ export interface FeedOptions extends Pick<CallOptions, "signal"> {
 
 /** Options of the outbox. */
 export interface OutboxOptions extends CallOptions {
+  /** Only deliveries of this queue. */
   readonly queue?: string;
+  /** Only deliveries with this status. */
   readonly status?: "waiting" | "delivered" | "refused" | "expired";
+  /** Only deliveries to this server. */
   readonly target?: string;
+  /** The number of the last delivery of the previous page. */
   readonly after?: number;
+  /** Deliveries of the page at most. */
   readonly limit?: number;
 }
 
 /** Milliseconds before a lost feed is opened again. */
 const PAUSE = 500;
 
-/** What a caller sees of its own tasks. Available as `client.observe`. */
+/**
+ * What a caller sees of its own tasks. Available as `client.observe`.
+ * @example
+ * for await (const { event, data } of client.observe.feed()) console.log(event, data);
+ */
 export class ObserveClient {
   readonly #transport: Transport;
 
@@ -122,7 +137,11 @@ export class ObserveClient {
   }
 }
 
-/** What admins see. Available as `client.admin.observe`. */
+/**
+ * What admins see. Available as `client.admin.observe`.
+ * @example
+ * const { items } = await client.admin.observe.getOutbox({ status: "waiting" });
+ */
 export class AdminObserveClient {
   readonly #transport: Transport;
 
@@ -131,7 +150,7 @@ export class AdminObserveClient {
     this.#transport = transport;
   }
 
-  /** Returns part of the journal of anybody's task. */
+  /** Returns part of the journal of any task. */
   getJournal(key: string, options: JournalOptions = {}): Promise<JournalPage> {
     return journal(this.#transport, `/admin/tasks/${encodeURIComponent(key)}`, options);
   }

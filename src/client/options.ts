@@ -96,6 +96,7 @@ export interface RegisterSwarmOptions extends WriteOptions {
    * @defaultValue true
    */
   readonly volatile?: boolean;
+  /** Stored with the swarm and listed with it. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
@@ -115,12 +116,17 @@ export interface InterswarmMessageOptions extends WriteOptions {
   readonly targets: readonly string[];
   /** Token of the user in whose name the message is sent. */
   readonly userToken: string;
+  /** @defaultValue chosen by the server */
   readonly subject?: string;
   /** @defaultValue `"request"` */
   readonly msgType?: "request" | "broadcast";
+  /** The task to continue. Without it a task is opened. */
   readonly taskId?: string;
+  /** Passed to the other swarms unchanged. */
   readonly routingInfo?: Readonly<Record<string, unknown>>;
+  /** Whether the response is a stream of events. @defaultValue false */
   readonly stream?: boolean;
+  /** Whether the stream leaves out heartbeats. @defaultValue false */
   readonly ignoreStreamPings?: boolean;
 }
 

@@ -61,6 +61,7 @@ export interface CommTarget {
   readonly actions: readonly string[];
 }
 
+/** One turn of an agent: the mail it took, its history, its tools and what it may write to. */
 export interface Turn {
   readonly swarm: string;
   readonly agent: string;
@@ -96,6 +97,7 @@ export interface Turn {
   reportUsage(usage: Usage): void;
 }
 
+/** What the model calls of a turn cost. */
 export interface Usage {
   readonly inputTokens?: number;
   readonly outputTokens?: number;
@@ -155,6 +157,8 @@ export type HoldReason = "credentials";
 /**
  * Thrown by an agent that cannot take its turn yet because something is missing. The turn has not failed: the message
  * stays in the mailbox, and the task pauses with this reason until it is retried (decision H1).
+ * @example
+ * throw new TurnHeldError("credentials", "set OPENAI_API_KEY and retry the task");
  */
 export class TurnHeldError extends MailroomError<"turn_held"> {
   override readonly name = "TurnHeldError";
@@ -166,8 +170,10 @@ export class TurnHeldError extends MailroomError<"turn_held"> {
   }
 }
 
+/** An agent as a function: it gets a turn and returns what to send. See `MailFunction` for a simpler form. */
 export type AgentFunction = (turn: Turn) => TurnResult | Promise<TurnResult>;
 
+/** What an action is called with, beside its arguments. */
 export interface ActionContext {
   readonly swarm: string;
   readonly agent: string;
@@ -213,4 +219,5 @@ export interface Action {
 /** Receives the checked arguments. If it throws, the call needs approval. */
 export type ApprovalPredicate = (args: unknown, context: ApprovalContext) => boolean | Promise<boolean>;
 
+/** What the predicate of `approval` is called with, beside the arguments. */
 export type ApprovalContext = Pick<ActionContext, "swarm" | "agent" | "task" | "instance" | "callId">;

@@ -5,6 +5,7 @@ import type { MAILMessage } from "../mail/index.js";
 import type { TaskInfo } from "./agent.js";
 import type { InstanceId } from "./ports.js";
 
+/** A message for another swarm. */
 export interface OutgoingMail {
   readonly swarm: string;
   readonly message: MAILMessage;

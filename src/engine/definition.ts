@@ -4,6 +4,7 @@
  */
 import type { Action, AgentFunction } from "./agent.js";
 
+/** An agent of a swarm, checked and complete. `defineAgent` and swarm files make it. */
 export interface AgentDefinition {
   readonly name: string;
   readonly description?: string;
@@ -29,6 +30,7 @@ export interface LocalImplementation {
   readonly speculate?: boolean;
 }
 
+/** A swarm, checked and complete. `defineSwarm` and `loadSwarm` make it. */
 export interface SwarmDefinition {
   readonly name: string;
   readonly version: string;

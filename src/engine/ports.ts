@@ -14,6 +14,7 @@ import type {
   Writer,
 } from "../journal/index.js";
 
+/** Where journals and rows are stored. `openStore` opens one. */
 export interface Store {
   /** The only path to the disk. */
   readonly writer: Writer;
@@ -61,6 +62,7 @@ export interface Store {
 }
 
 export const TASK_STATUSES = ["running", "paused", "completed", "failed", "cancelled"] as const;
+/** Whether a task runs, waits for a person, or has ended. */
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
 export const INSTANCE_ROLES = ["admin", "user", "swarm"] as const;

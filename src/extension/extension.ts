@@ -56,6 +56,7 @@ export interface ServerFacts {
   readonly waitTimeout: number;
 }
 
+/** What an extension is built from. */
 export interface CreateContext<Values = unknown> {
   readonly settings: Values;
   readonly server: ServerFacts;
@@ -78,6 +79,7 @@ export interface CreateContext<Values = unknown> {
   readonly report: Report;
 }
 
+/** What an extension gets when the runtime exists. */
 export interface AttachContext {
   /** What the server reports about itself. */
   readonly state: ServerState;
@@ -87,6 +89,7 @@ export interface AttachContext {
   readonly bus: Bus;
 }
 
+/** What the server loads: a carrier, routes, mounts, a lifecycle. Every part is optional. */
 export interface Extension {
   /** Delivers mail to the names that this extension has claimed. */
   readonly carrier?: Carrier | DeliveryCarrier;
@@ -149,7 +152,15 @@ export interface DeliveryCarrier {
   ): Promise<DeliveryResult>;
 }
 
-/** Infers the types of the settings. */
+/**
+ * Defines an extension, and infers the types of its settings. See `docs/extensions.md` for a complete one.
+ * Infers the types of the settings.
+ * @example
+ * export const hello = defineExtension({
+ *   name: "hello",
+ *   create: () => ({ routes: [helloRoute] }),
+ * });
+ */
 export function defineExtension<S extends ModuleSettings>(factory: ExtensionFactory<S>): ExtensionFactory<S> {
   return factory;
 }

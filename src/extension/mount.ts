@@ -14,6 +14,7 @@ export interface MountedCall {
 /** One method of a mount, as the OpenAPI document describes it. */
 export type MountedOperation = Omit<DescribedRoute, "path" | "access" | "bodyReader">;
 
+/** A path whose protocol writes its own responses (MCP, A2A), behind the same authentication and limits. */
 export interface Mount {
   readonly path: string;
   readonly operations: readonly MountedOperation[];

@@ -35,6 +35,7 @@ export type Access =
       readonly wrongRole: "invalid_role" | "forbidden";
     };
 
+/** Everyone may call the route, without a token. */
 export const PUBLIC: Access = { kind: "public" };
 export const OPTIONAL: Access = { kind: "optional" };
 /** Routes of the specification. */
@@ -44,6 +45,7 @@ export const MAIL_ADMINS: Access = { kind: "roles", roles: ["admin"], wrongRole:
 /** Mailroom's own routes. */
 export const USERS_AND_ADMINS: Access = { kind: "roles", roles: ["user", "admin"], wrongRole: "forbidden" };
 export const SWARMS: Access = { kind: "roles", roles: ["agent"], wrongRole: "forbidden" };
+/** Only admins may call the route; others get 403. */
 export const ADMINS: Access = { kind: "roles", roles: ["admin"], wrongRole: "forbidden" };
 
 export interface ResponseDescription {
@@ -53,6 +55,7 @@ export interface ResponseDescription {
   readonly contentType?: string;
 }
 
+/** The response of a route. */
 export interface RouteResponse {
   readonly status: number;
   readonly body: unknown;
@@ -158,6 +161,7 @@ export interface RouteRequest {
   newestTasks(caller: Caller, limit: number): Promise<RouteResponse>;
 }
 
+/** What the handler of a route is called with. */
 export interface RouteCall<P, Q, B> {
   readonly params: P;
   readonly query: Q;
@@ -249,7 +253,17 @@ type Typed<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> = Rout
   z.output<B>
 >;
 
-/** A route that anyone may call; the handler receives a caller if one was identified. */
+/**
+ * A route that anyone may call; the handler receives a caller if one was identified.
+ * @example
+ * definePublicRoute({
+ *   ...NO_INPUT,
+ *   id: "ping", method: "GET", path: "/ping", tag: "server", summary: "Answer",
+ *   access: PUBLIC,
+ *   answers: { 200: { description: "An answer." } },
+ *   handle: async () => ({ status: 200, body: "pong" }),
+ * });
+ */
 export function definePublicRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
   definition: RouteFacts &
     Shapes<P, Q, B> & {
@@ -275,7 +289,17 @@ export function definePublicRoute<P extends z.ZodType, Q extends z.ZodType, B ex
   };
 }
 
-/** A route for callers of certain roles. */
+/**
+ * A route for callers of certain roles.
+ * @example
+ * defineRoute({
+ *   ...NO_INPUT,
+ *   id: "whoIsThere", method: "GET", path: "/hello", tag: "server", summary: "Greet the caller",
+ *   access: USERS_AND_ADMINS,
+ *   answers: { 200: { description: "A greeting." } },
+ *   handle: async (_call, caller) => ({ status: 200, body: { hello: caller.name } }),
+ * });
+ */
 export function defineRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
   definition: RouteFacts &
     Shapes<P, Q, B> & { readonly handle: (call: Typed<P, Q, B>, caller: Caller) => Promise<RouteResult> },
@@ -303,12 +327,14 @@ export interface RawRequest {
   readonly address: string;
 }
 
+/** The response of a raw route. */
 export interface RawResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
+/** A route that gets the bytes of the body and checks them itself: signed webhooks, other protocols. */
 export interface RawRoute extends Omit<DescribedRoute, "bodyReader"> {
   readonly method: "GET" | "POST";
   /** Resolves with nothing if nothing is served at this path. */

@@ -66,7 +66,7 @@ const WaitingApproval = z
   .meta({ id: "WaitingApproval", description: "A call that runs once a person has approved it." });
 
 export const HoldReason = z.literal("credentials").meta({
-  description: "What an agent needs before the paused task can go on; the response says how it can be given.",
+  description: "What an agent needs before the paused task can continue; the response says how to supply it.",
 });
 
 export const TaskRecord = z
@@ -163,7 +163,7 @@ export const EventQuery = z.object({
     description: "Id of the last event already seen. `Last-Event-ID` says the same and comes first.",
   }),
   until: z.enum(["round"]).exactOptional().meta({
-    description: "`round`: the stream ends with the round; otherwise it goes on until it is closed.",
+    description: "`round`: the stream ends with the round; otherwise it continues until it is closed.",
   }),
   round: z.int().min(1).exactOptional().meta({
     description:

@@ -15,6 +15,7 @@ export interface UpgradeRequest {
   readonly credentialWith?: (proof: string) => string | undefined;
 }
 
+/** A path that accepts WebSocket upgrades. */
 export interface Upgrade {
   readonly path: string;
   /** The origin was checked. Takes the socket over. */

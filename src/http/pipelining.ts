@@ -33,7 +33,7 @@ class Connection {
   constructor(socket: Socket, handler: RequestListener) {
     this.#socket = socket;
     this.#handler = handler;
-    // Whoever reads the body of a request resumes its connection.
+    // Reading the body of a request resumes its connection.
     socket.on("resume", () => {
       if (this.#waiting.length > 0) socket.pause();
     });

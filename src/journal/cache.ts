@@ -89,7 +89,7 @@ export class Cache<T extends Types> {
     await Promise.all([this.#loadTogether(own, yieldToLoop), ...others]);
   }
 
-  /** Nobody loads the journal while `work` runs; callers that ask for it wait, and then find it or not. */
+  /** The journal is not loaded while `work` runs. Callers that ask for it wait, and then find it or not. */
   block<V>(key: JournalKey, work: () => Promise<V>): Promise<V> {
     this.#loading.set(key, []);
     return work().finally(() => {

@@ -109,6 +109,7 @@ export interface Subscription {
   close(): void;
 }
 
+/** Passes notifications between the parts of a mailroom. Nothing durable depends on them. */
 export interface Bus {
   publish(channel: string, note: unknown): void;
   /** Handlers are called in order of publication. If one throws, the others still run. */

@@ -39,7 +39,7 @@ function sums(most: number) {
   return { projection, store, reads };
 }
 
-it("adds every entry once, whoever asks at the same time and whatever is at hand", async () => {
+it("adds every entry once, with concurrent callers and with any part already loaded", async () => {
   const { projection, store, reads } = sums(10);
   for (let n = 0; n < 100; n++) store("a", 1, 1);
   const [one, other] = await Promise.all([projection.get("a"), projection.get("a")]);

@@ -172,7 +172,7 @@ describe("opening", () => {
       recovered: 0,
       began: [],
     });
-    // Somebody who asks for it finds it meanwhile.
+    // A caller that asks for it meanwhile finds it.
     expect(await (await room.user("ann").requireTask("t")).status()).toBe("running");
     expect(await room.recover()).toBe(1);
     expect(room.recovered).toBe(1);

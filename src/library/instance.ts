@@ -13,12 +13,14 @@ import { summaryOf, type TaskSummary } from "../engine/index.js";
 import { type Answer, answerOf } from "./answer.js";
 import { Task } from "./task.js";
 
+/** How a message is posted: the task it belongs to, its subject, its recipients and its limits. */
 export type AskOptions = Omit<PostInput, "body" | "rows">;
 
 export interface StreamOptions extends AskOptions {
   readonly signal?: AbortSignal;
 }
 
+/** The receipt of a durable message, and a handle on its task. */
 export interface PostedTask extends PostReceipt {
   readonly task: Task;
 }
@@ -28,6 +30,13 @@ export interface TaskList {
   readonly nextCursor?: string;
 }
 
+/**
+ * The scope of one caller: it sees its own tasks only (law 6). `mailroom.user(id)` and `mailroom.admin(id)` make it.
+ *
+ * @example
+ * const answer = await mailroom.user("ann").ask("What is the weather in Tokyo?");
+ * if (answer.status === "completed") console.log(answer.response);
+ */
 export class Instance {
   readonly id: InstanceId;
   readonly #runtime: Runtime;

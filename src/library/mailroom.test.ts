@@ -197,7 +197,7 @@ describe("Mailroom", () => {
     await mailroom.close();
   });
 
-  it("hands an instance's parameters to its agents and to nobody else's", async () => {
+  it("passes an instance's parameters to its own agents only", async () => {
     const swarm = defineSwarm({
       name: "params",
       agents: [

@@ -27,6 +27,7 @@ import { Approvals } from "./approvals.js";
 import { Instance } from "./instance.js";
 import { Retention, type RetentionOptions } from "./retention.js";
 
+/** How `Mailroom.open` opens a mailroom. */
 export interface MailroomOptions {
   readonly swarm: SwarmDefinition;
   /**
@@ -35,27 +36,31 @@ export interface MailroomOptions {
   readonly data?: string | false;
   /** `fsync` (default) survives a power failure, `fast` only a crash of the process. */
   readonly durability?: Durability;
+  /** Limits of what runs at once and how long. Default: those of `docs/configuration.md`, without a step limit. */
   readonly limits?: Partial<RuntimeLimits>;
   /** Default: finished tasks are never removed. */
   readonly retention?: RetentionOptions;
-  /** Runs in place of every action, and can call the action. */
+  /** Runs in place of every action, and can call the action. Default: none. */
   readonly actionOverride?: ActionOverride;
   /** Stores the key-value memory of instances. Default: the store. */
   readonly memory?: KeyValueStore;
-  /** Deliver mail to other swarms. */
+  /** Deliver mail to other swarms. Default: none. */
   readonly carriers?: readonly Carrier[];
-  /** Actions behind MAIL tools (`discover_swarms`). */
+  /** Actions behind MAIL tools (`discover_swarms`). Default: none. */
   readonly systemActions?: readonly Action[];
   /** Receives problems that no caller is waiting for. Default: a line on stderr. */
   readonly onProblem?: Report;
-  /** Called during recovery with the number of recovered tasks and their total. The first call has 0. */
+  /** Called during recovery with the number of recovered tasks and their total. The first call has 0. Default: none. */
   readonly onRecovery?: (recovered: number, of: number) => void;
-  /** `false`: opening does not recover tasks; the caller calls `recover`. */
+  /** `false`: opening does not recover tasks; the caller calls `recover`. Default: true. */
   readonly takeUp?: boolean;
+  /** Default: the system's. */
   readonly clock?: Clock;
+  /** Makes the ids of tasks and messages. Default: random UUIDs. */
   readonly ids?: Ids;
-  /** An own store and bus. `data` and `durability` are then ignored, and the caller closes both. */
+  /** A store of your own, which the caller closes. `data` and `durability` are then ignored. Default: SQLite in `data`. */
   readonly store?: Store;
+  /** A bus of your own, which the caller closes. Default: one within this process. */
   readonly bus?: Bus;
 }
 
@@ -71,6 +76,14 @@ interface MailroomParts {
   readonly report: Report;
 }
 
+/**
+ * A swarm that runs on a data directory. Every message is durable before it is acknowledged.
+ *
+ * @example
+ * const mailroom = await Mailroom.open({ swarm, data: "./data" });
+ * const answer = await mailroom.user("ann").ask("hello");
+ * await mailroom.close();
+ */
 export class Mailroom {
   readonly runtime: Runtime;
   readonly store: Store;
@@ -251,7 +264,14 @@ export class Mailroom {
   }
 }
 
-/** `next` lends a message, `answer` commits the agent's calls, `release` returns the message (decision B18). */
+/**
+ * `next` lends a message, `answer` commits the agent's calls, `release` returns the message (decision B18).
+ * @example
+ * const agent = mailroom.remoteAgent("coder");
+ * for (let lent = await agent.next(); lent !== undefined; lent = await agent.next()) {
+ *   await agent.answer(lent, { text: "Reviewed.", calls: [] });
+ * }
+ */
 export class RemoteAgent {
   readonly name: string;
   readonly #runtime: Runtime;

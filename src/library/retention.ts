@@ -6,10 +6,11 @@ import type { Loop } from "../journal/index.js";
 import { systemLoop } from "../journal/index.js";
 import type { RetentionLimits } from "./settings.js";
 
+/** When ended tasks are removed. */
 export interface RetentionOptions {
-  /** How long a finished task is kept, in milliseconds. */
+  /** How long a finished task is kept, in milliseconds. Default: without limit. */
   readonly maxAge?: number;
-  /** How many finished tasks are kept. */
+  /** How many finished tasks are kept. Default: without limit. */
   readonly maxTasks?: number;
   /** Milliseconds between two rounds. Default: one minute. */
   readonly interval?: number;

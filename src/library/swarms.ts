@@ -10,6 +10,9 @@ export function defaultBuiltins(options?: swarm.BuiltinOptions): swarm.Builtins 
 /**
  * Loads one swarm of a file: the named one, or the only one. Modules of other swarms are not loaded.
  * @throws MailroomError `bad_swarm_file` with every problem and its location.
+ * @example
+ * const { definition } = await loadSwarm("swarms.json");
+ * const mailroom = await Mailroom.open({ swarm: definition });
  */
 export function loadSwarm(
   file: string,
@@ -22,6 +25,8 @@ export function loadSwarm(
 /**
  * Loads every swarm of a file.
  * @throws MailroomError `bad_swarm_file` with every problem and its location.
+ * @example
+ * for (const { definition } of await loadSwarms("swarms.json")) console.log(definition.name);
  */
 export function loadSwarms(
   file: string,
@@ -30,7 +35,12 @@ export function loadSwarms(
   return swarm.loadSwarms(file, { builtins: defaultBuiltins(), ...options });
 }
 
-/** The same from text. */
+/**
+ * Loads every swarm from the text of a swarm file.
+ * @throws MailroomError `bad_swarm_file` with every problem and its location.
+ * @example
+ * const [first] = await loadSwarmsFromText(text, { directory: "./swarms" });
+ */
 export function loadSwarmsFromText(
   text: string,
   options: swarm.TextOptions = {},

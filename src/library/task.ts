@@ -27,6 +27,7 @@ import {
 import type { MAILMessage } from "../mail/index.js";
 import { type Answer, answerOf } from "./answer.js";
 
+/** Which events of a task are read. */
 export interface EventOptions {
   /** Id of the last event already seen. Default: from the task's beginning. */
   readonly after?: string;
@@ -35,9 +36,11 @@ export interface EventOptions {
    * `post`), or until the mailroom is closed (`true`). Default `false`.
    */
   readonly live?: boolean | "round" | RoundStart;
+  /** Ends the iteration. Default: none. */
   readonly signal?: AbortSignal;
 }
 
+/** The result of a breakpoint: one text for all waiting calls, or one result per call. */
 export type BreakpointAnswer = string | readonly BreakpointResult[];
 
 export interface ManualStepOptions {
@@ -48,6 +51,13 @@ export interface ManualStepOptions {
   readonly targets?: readonly string[];
 }
 
+/**
+ * One task of a caller.
+ *
+ * @example
+ * const { task } = await mailroom.user("ann").post("Plan a trip to Tokyo");
+ * for await (const event of task.events({ live: "round" })) console.log(event.event);
+ */
 export class Task {
   /** The caller's task id. */
   readonly id: string;

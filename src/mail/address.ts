@@ -2,20 +2,24 @@
 import type { MAILAddress } from "./message.js";
 import { MAIL_ALL_LOCAL_AGENTS } from "./names.js";
 
+/** The parts of an agent's address `name@swarm`. */
 export interface AgentAddress {
   readonly name: string;
   /** Absent when the address names no swarm. */
   readonly swarm?: string;
 }
 
+/** Makes the address of an agent. */
 export function createAgentAddress(address: string): MAILAddress {
   return { address_type: "agent", address };
 }
 
+/** Makes the address of a user. */
 export function createUserAddress(id: string): MAILAddress {
   return { address_type: "user", address: id };
 }
 
+/** Makes the address of an admin. */
 export function createAdminAddress(id: string): MAILAddress {
   return { address_type: "admin", address: id };
 }
@@ -32,6 +36,7 @@ export function parseAgentAddress(address: string): AgentAddress {
   return { name: address.slice(0, at).trim(), swarm: address.slice(at + 1).trim() };
 }
 
+/** Writes an agent's address: `name`, or `name@swarm`. */
 export function formatAgentAddress(name: string, swarm?: string): string {
   return swarm === undefined ? name : `${name}@${swarm}`;
 }

@@ -90,6 +90,20 @@ export function allLocalAgents(): readonly MAILAddress[] {
   return [createAgentAddress(MAIL_ALL_LOCAL_AGENTS)];
 }
 
+/**
+ * Makes a request.
+ *
+ * @example
+ * buildRequest({
+ *   id,
+ *   timestamp: "2026-01-01T12:00:00Z",
+ *   taskId,
+ *   sender: createUserAddress("ann"),
+ *   recipient: createAgentAddress("desk"),
+ *   subject: "Hello",
+ *   body: "Is anyone there?",
+ * });
+ */
 export function buildRequest(parts: RequestParts): MAILMessageOf<"request"> {
   const message: Mutable<MAILRequest> = {
     task_id: parts.taskId,
@@ -103,6 +117,7 @@ export function buildRequest(parts: RequestParts): MAILMessageOf<"request"> {
   return { id: parts.id, timestamp: parts.timestamp, message, msg_type: "request" };
 }
 
+/** Makes a response. */
 export function buildResponse(parts: ResponseParts): MAILMessageOf<"response"> {
   const message: Mutable<MAILResponse> = {
     task_id: parts.taskId,
@@ -116,6 +131,7 @@ export function buildResponse(parts: ResponseParts): MAILMessageOf<"response"> {
   return { id: parts.id, timestamp: parts.timestamp, message, msg_type: "response" };
 }
 
+/** Makes a broadcast. */
 export function buildBroadcast(parts: BroadcastParts): MAILMessageOf<"broadcast"> {
   return {
     id: parts.id,
@@ -125,6 +141,7 @@ export function buildBroadcast(parts: BroadcastParts): MAILMessageOf<"broadcast"
   };
 }
 
+/** Makes an interrupt. */
 export function buildInterrupt(parts: InterruptParts): MAILMessageOf<"interrupt"> {
   const message: Mutable<MAILInterrupt> = {
     task_id: parts.taskId,

@@ -4,6 +4,7 @@ import { isRecord, type MailroomError } from "../base/index.js";
 import { badMessage } from "./errors.js";
 import type { ToolStyle } from "./tools.js";
 
+/** A tool call of an agent. */
 export interface AgentToolCall {
   readonly id: string;
   readonly name: string;
@@ -49,6 +50,7 @@ export interface ResponsesResultEntry {
   readonly output: string;
 }
 
+/** An item of a model's conversation, in a provider's form. */
 export type HistoryEntry =
   | CompletionsAssistantEntry
   | CompletionsResultEntry

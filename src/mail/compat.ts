@@ -47,12 +47,18 @@ export function acceptInterswarmMessage(
   return acceptWrapper(value, options);
 }
 
-/** @throws MailroomError `bad_message` */
+/**
+ * Reads a message tolerantly, as `acceptMailMessage` does.
+ * @throws MailroomError `bad_message`
+ */
 export function parseAcceptedMailMessage(value: unknown, options?: AcceptOptions): MAILMessage {
   return valueOrThrow("MAIL message", acceptMailMessage(value, options));
 }
 
-/** @throws MailroomError `bad_message` */
+/**
+ * Reads a message between swarms tolerantly, as `acceptInterswarmMessage` does.
+ * @throws MailroomError `bad_message`
+ */
 export function parseAcceptedInterswarmMessage(
   value: unknown,
   options?: AcceptInterswarmOptions,

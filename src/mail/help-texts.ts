@@ -39,12 +39,12 @@ Your mail is handed to you by urgency and, within one class, in order of arrival
 TASKS
 - All messages of one piece of work share a task. You remember each task separately and see nothing of the tasks of other users.
 - A task has one owner and a list of contributors, each written role:id@swarm.
-- A finished task goes on when the user writes to it again; what you remember of it is still there.
+- A finished task continues when the user writes to it again, and you still have its history.
 - A message to an agent of another swarm brings that swarm into the task under the same task id. When it has finished, its answer comes to you as a response.
 
 ROUTING
-- You can reach only the agents you are connected with. A message to anyone else is not delivered and you are told so.
-- When an agent of another swarm cannot be reached you are told so.
+- You can reach only the agents you are connected with. A message to anyone else is not delivered, and you receive an error.
+- When an agent of another swarm cannot be reached, you receive an error.
 
 SYSTEM MESSAGES
 The system writes with subjects between double colons, for example ::tool_call_error:: or ::invalid_recipient::. They tell what went wrong and what to do; there is no need to answer them.`;

@@ -11,12 +11,15 @@ import { MAIL_ADDRESS_TYPES, MAIL_INTERSWARM_MESSAGE_TYPES, MAIL_MESSAGE_TYPES }
 /** The protocol version that MAIL servers report. Mailroom's own version is separate. */
 export const PROTOCOL_VERSION = "1.2";
 
+/** Schema and type: the kind of an address. */
 export const AddressType = z.enum(MAIL_ADDRESS_TYPES);
 export type AddressType = z.infer<typeof AddressType>;
 
+/** Schema and type: the kind of a message. */
 export const MessageType = z.enum(MAIL_MESSAGE_TYPES);
 export type MessageType = z.infer<typeof MessageType>;
 
+/** Schema and type: the kind of a message between swarms. */
 export const InterswarmMessageType = z.enum(MAIL_INTERSWARM_MESSAGE_TYPES);
 export type InterswarmMessageType = z.infer<typeof InterswarmMessageType>;
 
@@ -44,6 +47,7 @@ export const TaskId = z
 /** Free-form hints that accompany a payload (`remote_swarm`, `stream`, …). */
 const RoutingInfo = z.record(z.string(), z.unknown()).readonly();
 
+/** Schema and type: who sends or receives a message. */
 export const MAILAddress = z
   .strictObject({ address_type: AddressType, address: z.string().min(1) })
   .readonly()
@@ -142,21 +146,27 @@ const messages = defineMessages(TaskId);
 /** The same types with `format: uuid` for `task_id`, as for every other id (`strict_ids`). */
 export const strictMessages = defineMessages(Uuid);
 
+/** Schema and type: a message that asks an agent for a response. */
 export const MAILRequest = messages.MAILRequest;
 export type MAILRequest = z.infer<typeof MAILRequest>;
 
+/** Schema and type: the answer to a request. */
 export const MAILResponse = messages.MAILResponse;
 export type MAILResponse = z.infer<typeof MAILResponse>;
 
+/** Schema and type: a message to several agents, which none has to answer. */
 export const MAILBroadcast = messages.MAILBroadcast;
 export type MAILBroadcast = z.infer<typeof MAILBroadcast>;
 
+/** Schema and type: an urgent message to several agents. */
 export const MAILInterrupt = messages.MAILInterrupt;
 export type MAILInterrupt = z.infer<typeof MAILInterrupt>;
 
+/** Schema and type: a message of any kind, with its envelope. */
 export const MAILMessage = messages.MAILMessage;
 export type MAILMessage = z.infer<typeof MAILMessage>;
 
+/** Schema and type: a message between two swarms, with its envelope. */
 export const MAILInterswarmMessage = messages.MAILInterswarmMessage;
 export type MAILInterswarmMessage = z.infer<typeof MAILInterswarmMessage>;
 

@@ -3,8 +3,10 @@
 /** MAIL: Special agent `all`. As a recipient it stands for every agent of the local swarm. */
 export const MAIL_ALL_LOCAL_AGENTS = "all";
 
+/** The kinds of addresses. */
 export const MAIL_ADDRESS_TYPES = ["admin", "agent", "user", "system"] as const;
 
+/** The kinds of messages. */
 export const MAIL_MESSAGE_TYPES = [
   "request",
   "response",

@@ -7,12 +7,14 @@ export type TaskContributorRole = (typeof TASK_CONTRIBUTOR_ROLES)[number];
 /** Maximum per task. Wrappers with more are rejected. */
 export const MOST_CONTRIBUTORS = 200;
 
+/** Who takes part in a task: `role:id@swarm`. */
 export interface TaskContributor {
   readonly role: TaskContributorRole;
   readonly id: string;
   readonly swarm: string;
 }
 
+/** Writes a contributor: `role:id@swarm`. */
 export function formatTaskContributor({ role, id, swarm }: TaskContributor): string {
   return `${role}:${id}@${swarm}`;
 }

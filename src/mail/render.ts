@@ -6,6 +6,7 @@
 import { isRecord } from "../base/index.js";
 import type { MAILAddress, MAILMessage } from "./message.js";
 
+/** Writes a message as the XML that agents read. All text in it is escaped (law 10). */
 export function renderMailXml(envelope: MAILMessage): string {
   const { sender, subject, body } = envelope.message;
   const recipients = recipientsOf(envelope).map(renderAddress).join("\n");

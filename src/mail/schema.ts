@@ -5,6 +5,7 @@ import { z } from "zod";
 import { isRecord } from "../base/index.js";
 import * as wire from "./message.js";
 
+/** A JSON Schema as data. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export interface SchemaOptions {

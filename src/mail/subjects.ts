@@ -31,6 +31,7 @@ export const SYSTEM_SUBJECTS = {
 /** Key in the routing info of a system notice: the agent that will not answer. */
 export const FAILED_AGENT = "failed_agent";
 
+/** A subject of a message from the system. */
 export type SystemSubject = (typeof SYSTEM_SUBJECTS)[keyof typeof SYSTEM_SUBJECTS];
 
 /** Whether a subject has the system's form. */

@@ -14,8 +14,10 @@ export const MAIL_TOOL_NAMES = [
   "discover_swarms",
 ] as const;
 
+/** The name of a MAIL tool. */
 export type MailToolName = (typeof MAIL_TOOL_NAMES)[number];
 
+/** Whether a name is that of a MAIL tool. */
 export function isMailToolName(name: string): name is MailToolName {
   return MAIL_TOOL_NAMES.some((known) => known === name);
 }
@@ -78,7 +80,7 @@ export const MAIL_TOOLS: Readonly<Record<MailToolName, ToolEntry>> = {
     },
   },
   send_broadcast: {
-    description: "Send a message to every agent of the swarm, or to those you name. Nobody has to answer it.",
+    description: "Send a message to every agent of the swarm, or to those you name. No answer is required.",
     parameters: {
       subject: SUBJECT,
       body: BODY,

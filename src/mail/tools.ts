@@ -25,6 +25,7 @@ export interface ResponsesToolSpec extends Required<ToolDefinition> {
   readonly type: "function";
 }
 
+/** A tool in the form of a model provider. */
 export type ToolSpec = CompletionsToolSpec | ResponsesToolSpec;
 
 export interface ToolOptions {
@@ -141,21 +142,32 @@ export function createSupervisorTools(options: SupervisorToolOptions = {}): Tool
   return createTools(names, options);
 }
 
+/** Makes the tool `send_request`. */
 export const createRequestTool = (options?: ToolOptions): ToolSpec => createTool("send_request", options);
+/** Makes the tool `send_response`. */
 export const createResponseTool = (options?: ToolOptions): ToolSpec => createTool("send_response", options);
+/** Makes the tool `send_interrupt`. */
 export const createInterruptTool = (options?: ToolOptions): ToolSpec => createTool("send_interrupt", options);
+/** Makes the tool `send_broadcast`. */
 export const createBroadcastTool = (options?: ToolOptions): ToolSpec => createTool("send_broadcast", options);
+/** Makes the tool `task_complete`. */
 export const createTaskCompleteTool = (options?: ToolOptions): ToolSpec =>
   createTool("task_complete", options);
+/** Makes the tool `acknowledge_broadcast`. */
 export const createAcknowledgeBroadcastTool = (options?: ToolOptions): ToolSpec =>
   createTool("acknowledge_broadcast", options);
+/** Makes the tool `ignore_broadcast`. */
 export const createIgnoreBroadcastTool = (options?: ToolOptions): ToolSpec =>
   createTool("ignore_broadcast", options);
+/** Makes the tool `await_message`. */
 export const createAwaitMessageTool = (options?: ToolOptions): ToolSpec =>
   createTool("await_message", options);
+/** Makes the tool `help`. */
 export const createHelpTool = (options?: ToolOptions): ToolSpec => createTool("help", options);
+/** Makes the tool `send_interswarm_broadcast`. */
 export const createInterswarmBroadcastTool = (options?: ToolOptions): ToolSpec =>
   createTool("send_interswarm_broadcast", options);
+/** Makes the tool `discover_swarms`. */
 export const createSwarmDiscoveryTool = (options?: ToolOptions): ToolSpec =>
   createTool("discover_swarms", options);
 

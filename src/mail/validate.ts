@@ -13,10 +13,12 @@ export interface ValidateOptions {
   readonly strictIds?: boolean;
 }
 
+/** Checks a message against the protocol's schema. */
 export function checkMailMessage(value: unknown, options: ValidateOptions = {}): Checked<MAILMessage> {
   return check(options.strictIds ? strictMailMessage() : mailMessage(), value);
 }
 
+/** Checks a message between swarms against the protocol's schema. */
 export function checkInterswarmMessage(
   value: unknown,
   options: ValidateOptions = {},
@@ -24,12 +26,18 @@ export function checkInterswarmMessage(
   return check(options.strictIds ? strictInterswarmMessage() : interswarmMessage(), value);
 }
 
-/** @throws MailroomError `bad_message` with all problems. */
+/**
+ * Reads a message strictly, as `checkMailMessage` does.
+ * @throws MailroomError `bad_message` with all problems.
+ */
 export function parseMailMessage(value: unknown, options?: ValidateOptions): MAILMessage {
   return valueOrThrow("MAIL message", checkMailMessage(value, options));
 }
 
-/** @throws MailroomError `bad_message` with all problems. */
+/**
+ * Reads a message between swarms strictly, as `checkInterswarmMessage` does.
+ * @throws MailroomError `bad_message` with all problems.
+ */
 export function parseInterswarmMessage(value: unknown, options?: ValidateOptions): MAILInterswarmMessage {
   return valueOrThrow("MAIL interswarm message", checkInterswarmMessage(value, options));
 }

@@ -24,6 +24,7 @@ import {
 import { storeSettings } from "../store/settings.js";
 import { logSettings, serverSettings } from "./settings.js";
 
+/** The settings of Mailroom and of its standard extensions. */
 export const catalog = {
   modules: {
     server: serverSettings,
@@ -77,7 +78,12 @@ export type Settings = CatalogValues<typeof catalog>;
 
 export type Config = LoadedSettings<Settings>;
 
-/** @throws MailroomError `bad_config` with every problem */
+/**
+ * Reads flags, environment and `mail.toml`. `loadServerConfig` also loads the extensions that they name.
+ * @throws MailroomError `bad_config` with every problem
+ * @example
+ * const { settings, warnings } = loadConfig({ directory: process.cwd(), env: process.env });
+ */
 export function loadConfig(options: LoadOptions): Config {
   return loadSettings(catalog, options);
 }

@@ -41,34 +41,40 @@ import { createSecret } from "./secret.js";
 import { builtinsWith, modelEnvironment, type SwarmSource } from "./swarm.js";
 import { versions } from "./version.js";
 
+/** What `createServer` serves, and how. */
 export interface ServerOptions {
   readonly swarm: SwarmDefinition | SwarmSource;
   /** The data directory, or `false` to keep everything in memory. Default: `./.mailroom/<swarm>`. */
   readonly data?: string | false;
   /** Development mode: accepts any `role:id` as a bearer token, and listens on loopback only. Default: false. */
   readonly dev?: boolean;
-  /** Settings by module, as in `docs/configuration.md`, in camelCase; times are milliseconds, sizes bytes. */
+  /** Settings by module, as in `docs/configuration.md`, in camelCase; times are milliseconds, sizes bytes. Default: the defaults of that page. */
   readonly settings?: PartialSettings & ExtensionSettings;
   /** Default: `standardExtensions`. */
   readonly extensions?: readonly AnyExtensionFactory[];
-  /** A store of your own. The caller closes it. */
+  /** A store of your own, which the caller closes. Default: SQLite in `data`. */
   readonly store?: FullStore;
-  /** A bus of your own. The caller closes it. */
+  /** A bus of your own, which the caller closes. Default: one within this process. */
   readonly bus?: Bus;
   /** A pino logger. Default: as `settings.log` says, on standard error. */
   readonly logger?: Logger;
+  /** Default: the system's. */
   readonly clock?: Clock;
+  /** Makes the ids of tasks and messages. Default: random UUIDs. */
   readonly ids?: Ids;
   /** Where extensions look up secrets (`${NAME}`) and model keys. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
+/** Where a server listens. */
 export interface ListenAddress {
+  /** Default: `server.host` of the settings. */
   readonly host?: string;
-  /** 0 takes a free one. */
+  /** 0 takes a free one. Default: `server.port` of the settings. */
   readonly port?: number;
 }
 
+/** A server made by `createServer`. */
 export interface MailroomServer {
   readonly mailroom: Mailroom;
   readonly store: FullStore;

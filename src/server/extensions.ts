@@ -7,4 +7,5 @@ import { map } from "../doors/map/extension.js";
 import { mcp } from "../doors/mcp/extension.js";
 import { mesh } from "../doors/mesh/extension.js";
 
+/** The extensions that `mailroom server` loads. */
 export const standardExtensions = [mail, federation, map, mesh, mcp, a2a, consoleDoor] as const;

@@ -13,7 +13,7 @@ export {
   table,
   text,
 } from "../base/index.js";
-export type { Carrier, DeliveryResult as Carriage, OutgoingMail } from "../engine/index.js";
+export type { Carrier, DeliveryResult, OutgoingMail } from "../engine/index.js";
 export {
   ADMINS,
   type AttachContext,

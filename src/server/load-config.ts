@@ -6,12 +6,18 @@ import { loadModuleExport } from "../swarm/index.js";
 import { type Config, catalog, loadConfig } from "./catalog.js";
 import { standardExtensions } from "./extensions.js";
 
+/** The settings of a server, with their sources and warnings. */
 export interface ServerConfig extends Config {
   /** The standard ones, and those of `server.extensions`. */
   readonly extensions: readonly AnyExtensionFactory[];
 }
 
-/** @throws MailroomError `bad_config` with every problem, or `bad_reference` */
+/**
+ * Reads flags, environment and `mail.toml`, and loads the extensions that they name.
+ * @throws MailroomError `bad_config` with every problem, or `bad_reference`
+ * @example
+ * const { settings, extensions } = await loadServerConfig({ directory: process.cwd(), env: process.env });
+ */
 export async function loadServerConfig(options: LoadOptions): Promise<ServerConfig> {
   const config = loadConfig(options);
   const { extensions: modules } = config.settings.server;

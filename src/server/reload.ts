@@ -5,11 +5,12 @@ import { basename, dirname } from "node:path";
 import { messageOf } from "../base/index.js";
 import type { SwarmDefinition } from "../engine/index.js";
 
+/** What `reloadOnChange` watches and notifies. */
 export interface ReloadOptions {
   readonly file: string;
   /** Name of the swarm that is served: another one cannot take its place. */
   readonly swarm: string;
-  /** Reads the file anew. */
+  /** Reads the file again. */
   readonly load: () => Promise<SwarmDefinition>;
   /** Puts what was read in force. */
   readonly use: (definition: SwarmDefinition) => Promise<void>;
@@ -19,7 +20,12 @@ export interface ReloadOptions {
 /** Editors write a file in several steps. */
 const SETTLE = 100;
 
-/** @returns a function that stops it */
+/**
+ * Reloads the swarm file when it changes. A file with problems is reported, and the definition in use stays.
+ * @returns a function that stops it
+ * @example
+ * const stop = reloadOnChange({ file, swarm: swarm.name, load, use: (next) => server.useSwarm(next), say: console.log });
+ */
 export function reloadOnChange({ file, swarm, load, use, say }: ReloadOptions): () => void {
   let timer: NodeJS.Timeout | undefined;
   let underWay = false;

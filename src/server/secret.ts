@@ -31,7 +31,7 @@ function readOrCreate(path: string): Uint8Array {
   if (bytes.length !== BYTES) {
     throw new MailroomError(
       "bad_config",
-      `${path} must contain exactly ${BYTES} bytes, not ${bytes.length}: remove it to sign everyone out and start anew`,
+      `${path} must contain exactly ${BYTES} bytes, not ${bytes.length}: remove it to create a new one, which signs everyone out`,
     );
   }
   if (process.platform !== "win32" && (statSync(path).mode & 0o077) !== 0) {

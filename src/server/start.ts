@@ -13,6 +13,7 @@ import { standardExtensions } from "./extensions.js";
 import { openServerStore } from "./open-store.js";
 import { type ServedSwarm, swarmSource } from "./swarm.js";
 
+/** A server that listens. */
 export interface RunningServer extends MailroomServer {
   readonly url: string;
   readonly swarm: Omit<ServedSwarm, "definition">;
@@ -27,8 +28,12 @@ export interface RunningServer extends MailroomServer {
 }
 
 /**
+ * Does what `mailroom server` does: opens the data directory, listens, and opens the control socket.
  * @param notify receives a line when the start waits for another process
  * @param extensions as `loadServerConfig` returns them
+ * @example
+ * const { settings, extensions } = await loadServerConfig({ directory, env: process.env });
+ * const server = await startServer(settings, directory, console.error, extensions);
  */
 export async function startServer(
   settings: Settings,

@@ -65,7 +65,12 @@ export async function swarmSource(
   };
 }
 
-/** @throws MailroomError `bad_swarm_file` */
+/**
+ * Loads the swarm that the settings name: from a swarm file, or the demo.
+ * @throws MailroomError `bad_swarm_file`
+ * @example
+ * const { definition } = await servedSwarm(settings, process.cwd());
+ */
 export async function servedSwarm(
   settings: Settings,
   directory: string,

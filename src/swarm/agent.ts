@@ -38,6 +38,7 @@ export interface RemoteAgentOptions extends AgentTraits {
   readonly remote: true;
 }
 
+/** What `defineAgent` makes an agent from: one in this process (`run`), or one in another (`remote`). */
 export type AgentOptions = LocalAgentOptions | RemoteAgentOptions;
 
 /** An agent's definition, and the actions that it adds to its swarm. */
@@ -47,7 +48,16 @@ export interface DefinedAgent extends AgentDefinition {
   readonly origin?: unknown;
 }
 
-/** Defines an agent. `defineSwarm` checks names and permissions, because they depend on the other agents. */
+/**
+ * Defines an agent. `defineSwarm` checks names and permissions, because they depend on the other agents.
+ * @example
+ * defineAgent({
+ *   name: "greeter",
+ *   enableEntrypoint: true,
+ *   canCompleteTasks: true,
+ *   run: (mail) => mail.complete(`Hello, ${mail.body}!`),
+ * });
+ */
 export function defineAgent(options: AgentOptions): DefinedAgent {
   const actions = options.actions ?? [];
   return {

@@ -13,11 +13,15 @@ import {
 } from "../mail/index.js";
 import type { DefinedAgent } from "./agent.js";
 
+/** What `defineSwarm` makes a swarm from. */
 export interface SwarmOptions {
+  /** Unique among the swarms that it exchanges mail with. */
   readonly name: string;
   /** Default: `0.0.0`. */
   readonly version?: string;
+  /** What the swarm does, for people and other swarms. Default: none. */
   readonly description?: string;
+  /** Words by which other swarms find it. Default: none. */
   readonly keywords?: readonly string[];
   /** Whether other swarms may see it. Default: false. */
   readonly public?: boolean;
@@ -26,11 +30,11 @@ export interface SwarmOptions {
   /** Whether it exchanges mail with other swarms. Default: false. */
   readonly enableInterswarm?: boolean;
   readonly agents: readonly (DefinedAgent | AgentDefinition)[];
-  /** Actions in addition to those of the agents. */
+  /** Actions in addition to those of the agents. Default: none. */
   readonly actions?: readonly Action[];
-  /** Actions or MAIL tools whose calls pause the task until a person supplies the result. */
+  /** Actions or MAIL tools whose calls pause the task until a person supplies the result. Default: none. */
   readonly breakpointTools?: readonly string[];
-  /** MAIL tools that no agent gets. */
+  /** MAIL tools that no agent gets. Default: none. */
   readonly excludeTools?: readonly string[];
 }
 
@@ -40,7 +44,12 @@ export function badSwarm(swarm: string, problems: readonly SwarmFileProblem[]): 
   return new MailroomError("bad_swarm", message, { details: { problems } });
 }
 
-/** @throws MailroomError `bad_swarm` with all problems. */
+/**
+ * Defines a swarm, and checks it as a whole.
+ * @throws MailroomError `bad_swarm` with all problems.
+ * @example
+ * defineSwarm({ name: "hello", agents: [greeter] });
+ */
 export function defineSwarm(options: SwarmOptions): SwarmDefinition {
   const actions = gatherActions(options);
   const outline = outlineOf(options, chooseEntrypoint(options), actions);

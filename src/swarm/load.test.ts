@@ -116,7 +116,7 @@ describe("module references", () => {
     expect(await pay?.check({ euros: 501 })).toEqual({ ok: false, message: "too much" });
     expect(await pay?.check({ euros: 5 })).toEqual({ ok: true, value: { cents: 500 } });
     const asks = pay?.approval;
-    if (typeof asks !== "function") throw new Error("nobody is asked");
+    if (typeof asks !== "function") throw new Error("there is no predicate");
     expect([asks({ cents: 500 }, Object({})), asks({ cents: 5000 }, Object({}))]).toEqual([false, true]);
     expect(pay?.run({ cents: 500 }, Object({}))).toBe(500);
   });

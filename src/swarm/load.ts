@@ -28,6 +28,7 @@ import { connectServers, withAllOfServers } from "./resolve-mcp.js";
 import type { McpConnector, Resolver } from "./resolver.js";
 import type { UrlOptions } from "./urls.js";
 
+/** How references of a swarm file are resolved. */
 export interface LoadOptions {
   /** Targets of `mail:<name>` references. Default: the built-in agents and actions. */
   readonly builtins?: Builtins;
@@ -43,6 +44,7 @@ export interface LoadOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
+/** A swarm from a file. */
 export interface LoadedSwarm {
   readonly definition: SwarmDefinition;
   /** Warnings, which do not prevent loading. */

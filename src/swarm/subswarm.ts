@@ -15,6 +15,8 @@ export interface SubswarmOptions {
 /**
  * Keeps the named agents, their comm targets among themselves and in other swarms, and the actions that they use.
  * @throws MailroomError `bad_swarm` when a name is unknown or the result is not a valid swarm.
+ * @example
+ * const small = subswarm(office, ["clerk", "archivist"]);
  */
 export function subswarm(
   definition: SwarmDefinition,

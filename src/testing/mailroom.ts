@@ -7,8 +7,8 @@ import { VirtualClock } from "./virtual-clock.js";
 export type TestMailroomOptions = Omit<MailroomOptions, "swarm" | "data" | "durability">;
 
 /**
- * Opens a mailroom in memory. Without `clock` its time stands still, so no time limit expires; pass a
- * {@link VirtualClock} to move the time. Without `ids` its ids repeat from run to run.
+ * Opens a mailroom in memory. Without `clock` its time does not advance, so no time limit expires; pass
+ * a {@link VirtualClock} to advance it. Without `ids` its ids repeat from run to run.
  *
  * @example
  * const mailroom = await openTestMailroom(swarm);

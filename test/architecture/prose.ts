@@ -18,7 +18,8 @@ const PHRASES = [
   "for ever",
   "any more",
   "anew",
-  "(?:is|are) none",
+  // "There is none" is plain English; "a name that is none" is not.
+  "(?<!there\\s)(?:is|are) none",
   "of (?:ours|theirs)",
   "over there",
   "under way",

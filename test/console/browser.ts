@@ -74,7 +74,7 @@ export async function openPage(
   return { page, context, wrong };
 }
 
-/** A script that makes the page act as somebody, in development mode. */
+/** A script that makes the page act as a principal, in development mode. */
 export function actAs(name: string): string {
   return `sessionStorage.setItem("mailroom.identity:/console/", ${JSON.stringify(name)})`;
 }

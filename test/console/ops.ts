@@ -15,7 +15,7 @@ export const QUESTIONS = [
   "Show the slowest route of edge-proxy",
   "Which deploys touched gateway today?",
   "Compare p50 of catalog-api with last week",
-  "List alerts that fired and nobody acknowledged",
+  "List alerts that fired and were not acknowledged",
   "Check saturation of search-api in eu-west",
   "Which retention does the audit log have?",
 ] as const;

@@ -1,5 +1,5 @@
 /**
- * What a version has written must load for ever (`src/engine/entries.ts`). The journals here were written by
+ * Data that a version has written must load forever (`src/engine/entries.ts`). The journals here were written by
  * `scripts/corpus.ts` of the version whose folder they are in; they are never changed once that is released.
  */
 import { describe, expect, it } from "vitest";
@@ -72,12 +72,12 @@ describe.each(versions())("journals of %s", (version) => {
     expect(summaryOf(folded(stored))).toEqual(summaries[name]);
   });
 
-  it.each(journalsOf(version))("%s goes on the same from a snapshot at any number", (name) => {
+  it.each(journalsOf(version))("%s evolves the same from a snapshot at any number", (name) => {
     const entries = readJournal(version, name);
     const whole = asText(folded(entries));
     for (let upTo = 1; upTo <= entries.length; upTo += 1) {
       const state = thaw([...freeze(folded(entries.slice(0, upTo)))]);
-      if (state === undefined) throw new Error("our own snapshot is not recognised");
+      if (state === undefined) throw new Error("our own snapshot is not recognized");
       for (const entry of entries.slice(upTo)) evolve(state, entry);
       expect(asText(state), `from a snapshot at ${upTo}`).toEqual(whole);
     }

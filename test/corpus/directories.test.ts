@@ -106,7 +106,7 @@ describe.each(readdirSync(CORPUS))("data directory %s", (name) => {
     await store.close();
   });
 
-  it("goes on: old tasks change and go, new ones come, and the rooms' rows go with them", async () => {
+  it("stays usable: old tasks change and are removed with all their rows, and new ones are added", async () => {
     const ann = { role: "user", id: "ann" } as const;
     const { key: long, ...row } = taskOf("long");
     const { key: greeting } = taskOf("greeting");

@@ -21,7 +21,7 @@ function swarmThatKnows(peer: string) {
     `weather@${peer}`,
     `supervisor@${peer}`,
     `mute@${peer}`,
-    `nobody@${peer}`,
+    `stranger@${peer}`,
   ];
   const [, ...others] = swarm.agents;
   const first = agent("boss", { targets, supervisor: true, entrypoint: true, interswarm: true, run: boss });
@@ -104,8 +104,8 @@ describe("asking a server of the reference", () => {
 
   it("[MAIL-G-6] for an unknown agent returns the reference's reason, and does not tell it the end of a task it never had", async () => {
     const taskId = randomUUID();
-    const answer = await alpha.mailroom.user("alice").ask("ask nobody@pylon: Tokyo?", { taskId });
-    expect(answer.response).toMatch(/it answered 500: .*unknown local agent: 'nobody'/);
+    const answer = await alpha.mailroom.user("alice").ask("ask stranger@pylon: Tokyo?", { taskId });
+    expect(answer.response).toMatch(/it answered 500: .*unknown local agent: 'stranger'/);
     const task = await alpha.mailroom.user("alice").requireTask(taskId);
     const settled = async () => {
       const entries = [];

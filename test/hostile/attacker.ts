@@ -45,7 +45,7 @@ export class Attacker {
     return sleep(milliseconds);
   }
 
-  /** A connection that sends whatever it is told. Undefined if the server does not accept it. */
+  /** A connection that sends any bytes. Undefined if the server does not accept it. */
   async socket(): Promise<Socket | undefined> {
     const { port, tls } = this.#target;
     const where = { host: "127.0.0.1", port, localAddress: this.#address };

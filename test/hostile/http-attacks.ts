@@ -23,7 +23,7 @@ function each(count: number, send: (attacker: Attacker, socket: Socket) => Promi
   };
 }
 
-/** Many requests on one connection whose answers nobody reads. */
+/** Many requests on one connection whose answers are never read. */
 function pipelining(one: (attacker: Attacker) => string): Attack {
   return each(5, async (attacker, socket) => {
     socket.pause();

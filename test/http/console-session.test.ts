@@ -119,7 +119,7 @@ describe("a session", () => {
       const reply = await call(url, "/whoami", withSession(session, headers));
       expect(reply.status, JSON.stringify(headers)).toBe(status);
     }
-    // Nor can another origin sign somebody in or out.
+    // Nor can another origin sign a user in or out.
     for (const headers of [{ origin: other }, { "sec-fetch-site": "same-site" }]) {
       expect((await call(url, "/console/session", { json: { token }, headers })).status).toBe(403);
       const out = await call(url, "/console/session", { method: "DELETE", ...withSession(session, headers) });
@@ -150,7 +150,7 @@ describe("a session", () => {
     expect(reply.body).toMatchObject({ id: "bob" });
   });
 
-  it("ends with its token, and goes on after a restart", async () => {
+  it("ends with its token, and survives a restart", async () => {
     const session = await signIn();
     await server.close(0);
     await open();

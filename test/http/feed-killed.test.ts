@@ -17,7 +17,7 @@ afterAll(() => child.remove());
 const KILLS = 4;
 
 for (const seed of [3, Math.floor(Math.random() * 2 ** 31)]) {
-  it(`a feed whose server is killed goes on where it was (seed ${seed})`, async () => {
+  it(`a feed whose server is killed resumes where it was (seed ${seed})`, async () => {
     const random = chance(seed);
     const data = mkdtempSync(join(tmpdir(), "mailroom-feed-"));
     let life = new Life(child, data);

@@ -131,7 +131,7 @@ describe("task lists", () => {
     expect((await harness.call("/admin/tasks/counts", { token: ADMIN })).body).toEqual(body);
   });
 
-  it("say how far they looked, and go on from there", async () => {
+  it("report how far they searched, and continue from there", async () => {
     const instance = { role: "user", id: "user-cyd" } as const;
     const rows = Array.from({ length: 11_000 }, (_, n): TaskPut => {
       const title = n === 3 ? "needle" : "hay";

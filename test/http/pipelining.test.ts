@@ -12,7 +12,7 @@ afterEach(async () => {
 
 const MANY = 2_000;
 
-/** An authenticator that lets nobody in until it is released, and counts who came. */
+/** An authenticator that answers only after its release, and counts the calls. */
 function gated() {
   const full = gate();
   const released = gate();

@@ -259,7 +259,7 @@ function payloadOf(params: Record<string, unknown> | undefined): string {
   return String((params?.message as { payload?: unknown } | undefined)?.payload);
 }
 
-/** Time passes only when it is told to. Timers with short delays still run, for what needs them. */
+/** Time advances only on request. Timers with short delays still run. */
 class SlowClock implements Clock {
   #now = Date.now();
   readonly #timers = new Set<{ readonly at: number; readonly act: () => void }>();

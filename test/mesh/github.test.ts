@@ -62,7 +62,7 @@ describe("GitHub", () => {
     expect(await post("star")).toBe(204);
     expect(await post("issues")).toBe(202);
     await mesh.settle();
-    // Repeated by GitHub, or by somebody who has recorded it.
+    // Repeated by GitHub, or by an attacker that has recorded it.
     expect(await post("issues")).toBe(202);
     await mesh.settle();
     const told = (await bob.store.mesh.inbox({ limit: 9 })).filter(({ type }) => type === "notification");

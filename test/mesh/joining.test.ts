@@ -245,7 +245,7 @@ describe("joining", () => {
   });
 });
 
-it("[MESH-M-11] a swarm admits 10,000 members: the next one is told, and nothing is announced", async () => {
+it("[MESH-M-11] a swarm admits 10,000 members: the next one is rejected, and nothing is announced", async () => {
   const { id } = await alice.agent.create("Lab");
   await bob.agent.join(await alice.agent.invite(id));
   const { members } = alice.agent.context.view.swarms.get(id) ?? {};

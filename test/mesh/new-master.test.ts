@@ -151,7 +151,7 @@ describe("[MESH-M-2] a new master whose predecessor is gone", () => {
     await dora.agent.join(await alice.agent.invite(lab));
     await mesh.settle();
     expect(await dora.answer(system(bob, lab, content))).toBe(200);
-    // Signed by somebody else.
+    // Signed with another key.
     const forger = keyPairFromSeed(Buffer.alloc(32, 7));
     const [proof] = proofs ?? [];
     const forged = {
@@ -302,7 +302,7 @@ describe("[MESH-M-13] a clock that is ahead", () => {
 });
 
 describe("[MESH-M-18] a leave", () => {
-  it("that somebody hands on after the agent joined again has no effect, however short the time between", async () => {
+  it("that a member forwards after the agent joined again has no effect, however short the time between", async () => {
     const lab = await mesh.swarm(alice, bob, carol);
     mesh.down.add("bob.example.com");
     mesh.clock.jump(1_000);

@@ -212,7 +212,7 @@ describe("another endpoint", () => {
 });
 
 describe("approval", () => {
-  it("reaches the agent that asked: it joins by itself, and its operator is told", async () => {
+  it("reaches the agent that asked: it joins by itself, and its operator is notified", async () => {
     const { id } = await alice.agent.create("Club", { requireApproval: true });
     const url = await alice.agent.invite(id);
     await expect(bob.agent.join(url)).rejects.toMatchObject({ code: "pending" });

@@ -139,7 +139,7 @@ describe("the walkthrough of docs/mesh.md", () => {
     expect(await json(`join --data ./alice --token '${invite_token}'`)).toMatchObject({ status: "pending" });
     expect(await code("reject --data ./bob --swarm den --agent alice")).toBe(0);
     expect(await code("approve --data ./bob --swarm den --agent carol")).toBe(0);
-    // Carol is told and joins by herself.
+    // Carol is notified and joins by herself.
     const aliases = async () =>
       (await json("list --data ./carol")).swarms.map(({ alias }: { alias: string }) => alias).includes("den");
     await eventually(aliases, true);

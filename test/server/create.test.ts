@@ -1,4 +1,4 @@
-/** A server that a program makes: a swarm in code over every protocol, and extensions that nobody else knows of. */
+/** A server embedded in a program: a swarm in code over every protocol, and extensions of its own. */
 import { createHmac } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
@@ -256,7 +256,7 @@ describe("createServer", () => {
     expect(seen.lastIndexOf("deliver")).toBeLessThan(seen.indexOf("drain"));
   });
 
-  it("that is told to listen twice refuses the second time and keeps serving", async () => {
+  it("that should listen twice refuses the second time and keeps serving", async () => {
     const { server, url } = await serve();
     await expect(server.listen({ port: 0 })).rejects.toMatchObject({ code: "wrong_state" });
     expect(await new MailClient(url, { token: "user:ann" }).whoami()).toMatchObject({ id: "ann" });

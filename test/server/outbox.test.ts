@@ -101,7 +101,7 @@ it("shows waiting mail with its attempts and reasons, and delivers it on request
   expect(JSON.stringify(item)).not.toContain("help");
   expect(await outbox("")).toMatchObject({
     queues: expect.arrayContaining(["federation", "extension:pager"]),
-    // The end of the task is told to the other side, too.
+    // The other side is also notified that the task ended.
     counts: { waiting: 2, delivered: 0 },
     by_target: [{ target: "pager", waiting: 2 }],
     next_after: null,

@@ -65,7 +65,7 @@ export const OF_THE_KERNEL: readonly Planted[] = [
     within: 1_000,
   },
   {
-    name: "a call whose arguments nobody looked at runs without approval",
+    name: "a call whose arguments were not checked runs without approval",
     mistakes: [
       {
         file: "engine/task/decide/turn.ts",

@@ -14,6 +14,7 @@ import { defineAction } from "../define.js";
 import { fileError, toFileError } from "./errors.js";
 import { Roots } from "./roots.js";
 
+/** What the file actions may access. */
 export interface FileActionOptions {
   /** Directories that agents may read and write. Without any, every call is rejected. */
   readonly roots: readonly string[];
@@ -29,6 +30,12 @@ export type FileActions = Readonly<
 
 const path = z.string().min(1).max(4_096);
 
+/**
+ * Makes the actions `read_file`, `write_file`, `delete_file`, `create_directory` and `read_directory`.
+ *
+ * @example
+ * defineSwarm({ name: "desk", agents, actions: Object.values(fileActions({ roots: ["./notes"] })) });
+ */
 export function fileActions(options: FileActionOptions): FileActions {
   const roots = new Roots(options.roots);
   const { maxBytes = 1_048_576, maxEntries = 2_000 } = options;

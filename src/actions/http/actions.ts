@@ -48,6 +48,12 @@ interface Asked {
   readonly body?: unknown;
 }
 
+/**
+ * Makes actions that send HTTP requests, behind the outbound guard.
+ *
+ * @example
+ * const { http_get } = httpActions({ allow: ["api.example.com"] });
+ */
 export function httpActions(options: OutboundOptions = {}): Readonly<Record<HttpActionName, Action>> {
   const out = outbound(options);
   const without = (name: HttpActionName, description: string): Action =>

@@ -16,6 +16,11 @@ const Address = z.strictObject({
   url: z.string().min(1).max(2_048).describe("The base URL of the swarm's server, https://…"),
 });
 
+/**
+ * Makes actions that look up other swarms: whether they answer, and what they offer.
+ * @example
+ * const { ping_swarm } = interswarmActions({ allow: ["loopback"] });
+ */
 export function interswarmActions(
   options: OutboundOptions = {},
 ): Readonly<Record<InterswarmActionName, Action>> {

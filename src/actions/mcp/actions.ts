@@ -18,6 +18,11 @@ export type McpActionName =
 
 const server_url = z.string().min(1).max(2_048).describe("The URL of the MCP server, https://…");
 
+/**
+ * Makes actions that list and call the tools of MCP servers whose URL the agent gives, behind the outbound guard.
+ * @example
+ * const { mcp_list_tools, mcp_call_tool } = mcpActions();
+ */
 export function mcpActions(options: OutboundOptions = {}): Readonly<Record<McpActionName, Action>> {
   const { client: http, timeLimit } = outbound(options);
   const visit = async <T>(

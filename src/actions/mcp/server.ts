@@ -15,6 +15,7 @@ import { type OutboundOptions, outbound } from "../outbound.js";
 import { boundedFetch } from "./bounded.js";
 import { toMcpServerError } from "./errors.js";
 
+/** An MCP server to connect to: a command (stdio) or a URL (streamable HTTP). */
 export type McpServerOptions = McpStdioOptions | McpHttpOptions;
 
 interface McpCommonOptions {

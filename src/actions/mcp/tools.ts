@@ -9,6 +9,7 @@ import { fromJsonSchema } from "../parameters.js";
 import { promptText, resourceText, toolText } from "./results.js";
 import { McpConnection, type McpServerOptions } from "./server.js";
 
+/** A connected MCP server, whose tools are actions. */
 export interface McpServer {
   readonly name: string;
   /** Its tools, and actions that list and read its prompts and resources, if any. */
@@ -27,6 +28,9 @@ const MAX_DESCRIPTION = 4_000;
  * read once: agents keep the tools that they were given, and a change is reported. After a lost connection the next call
  * reconnects.
  * @throws MailroomError `mcp_server_unavailable` when the server cannot be reached
+ * @example
+ * const server = await connectMcpServer({ name: "files", command: "npx", args: ["@modelcontextprotocol/server-filesystem", "."] });
+ * defineSwarm({ name: "desk", agents, actions: server.actions });
  */
 export async function connectMcpServer(options: McpServerOptions): Promise<McpServer> {
   const connection = new McpConnection(options);

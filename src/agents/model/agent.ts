@@ -217,26 +217,33 @@ function isSdkModel(model: LanguageModel): model is SdkModel {
   return model.specificationVersion === "v3";
 }
 
+/** How an agent uses a model: see `docs/models.md`. */
 export interface ModelAgentOptions {
   /** `provider/model` or a model of the AI SDK, or several: the next is called when one is overloaded or refuses. */
   readonly llm: string | LanguageModel | readonly (string | LanguageModel)[];
   /** The system prompt. */
   readonly system?: string;
+  /** How much the model thinks, where it can. Default: the model's. */
   readonly reasoningEffort?: ModelParams["reasoning_effort"];
   /** Maximum tokens for thinking. Enables thinking. */
   readonly thinkingBudget?: number;
   /** Maximum tokens of one answer, including thinking. */
   readonly maxTokens?: number;
+  /** Default: the model's. */
   readonly temperature?: number;
+  /** Default: the model's. */
   readonly topP?: number;
   /** Overrides the runtime's tool choice, except where the runtime forces a tool. */
   readonly defaultToolChoice?: "required" | "auto";
   /** `responses` (default) or `completions`, where the provider has both. */
   readonly toolFormat?: "completions" | "responses";
+  /** Whether to call the model through `LITELLM_PROXY_API_BASE`. Default: if that variable is set. */
   readonly useProxy?: boolean;
   /** Streams the model's text to the clients that follow the task. Default: false. */
   readonly streamTokens?: boolean;
+  /** Prints the model's text while it is written. Default: false. */
   readonly printLlmStreams?: boolean;
+  /** Default: the provider's. */
   readonly baseUrl?: string;
   /** Name of the environment variable that holds the key. */
   readonly apiKeyEnv?: string;
@@ -262,6 +269,8 @@ export interface ModelAgentOptions {
  * Creates an agent that uses a model, for `defineAgent({ run: modelAgent({ … }) })`. Its turns start on durable mail
  * unless the agent is defined with `speculate: true`.
  * @throws MailroomError `bad_agent_params` when the options identify no model.
+ * @example
+ * defineAgent({ name: "writer", run: modelAgent({ llm: "anthropic/claude-sonnet-4-5", system: "You write poems." }) });
  */
 export function modelAgent(options: ModelAgentOptions, environment: ModelEnvironment = {}): ModelAgent {
   const { llm, toolFormat = "responses", timeLimit, prices, ...rest } = options;

@@ -127,7 +127,7 @@ export class Gate {
     const now = this.#parts.now();
     const { isLimit, retryAfter = PAUSE } = failureOf(error, now);
     if (isLimit !== true) return;
-    // Calls that were under way together report the same limit once.
+    // Calls that ran at the same time report the same limit once.
     if (this.#closedUntil <= now) this.#allowed = Math.max(1, Math.floor(this.#allowed / 2));
     this.#closedUntil = Math.max(this.#closedUntil, now + retryAfter);
   }

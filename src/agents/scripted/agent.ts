@@ -16,6 +16,8 @@ import { type Lookup, parseTemplate, renderTemplate } from "./template.js";
 /**
  * Creates an agent that executes the first rule that matches the message.
  * @throws MailroomError `bad_agent_params` when the rules are invalid.
+ * @example
+ * scriptedAgent([{ when: { from_type: "user" }, do: [{ task_complete: "You wrote: {{body}}" }] }]);
  */
 export function scriptedAgent(
   rules: readonly ScriptedRuleInput[],

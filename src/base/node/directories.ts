@@ -2,8 +2,8 @@ import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /**
- * Makes a directory and those above it that are missing, as `mkdir -p` does. Node's own `recursive` never comes back
- * from below a directory that answers as if it were missing itself (`/proc`): it goes up and down again for ever.
+ * Makes a directory and those above it that are missing, as `mkdir -p` does. Node's own `recursive` never returns
+ * below a directory that reports itself as missing (`/proc`): it loops forever.
  * @returns the topmost that was made; nothing if all of them were there
  * @throws Error of the file system
  */
@@ -19,7 +19,7 @@ export function makeDirectories(path: string, mode?: number): string | undefined
   }
 }
 
-/** Nothing if it was there, or somebody else has just made it. */
+/** Returns nothing if it exists already, or another process has just created it. */
 function makeDirectory(path: string, mode: number | undefined): string | undefined {
   try {
     mkdirSync(path, mode);

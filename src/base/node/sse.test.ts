@@ -3,7 +3,7 @@ import { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { onDisconnect, SseWriter } from "./sse.js";
 
-/** A response that nobody reads, and a clock that is moved by hand. */
+/** A response without a reader, and a clock that the test advances. */
 function unread(maxBuffered: number) {
   const timers = new Map<() => void, number>();
   let now = 0;
@@ -55,7 +55,7 @@ describe("SseWriter", () => {
     expect([response.destroyed, writer.signal.aborted]).toEqual([true, true]);
   });
 
-  it("goes on when the reader has caught up", async () => {
+  it("continues when the reader has caught up", async () => {
     const { writer, response } = unread(10);
     const sent = writer.send(LARGE);
     response.emit("drain");

@@ -289,7 +289,7 @@ class Lanes implements LanesModel {
           outcome === "ok"
             ? `✓ ${time}`
             : outcome === "unknown"
-              ? `? ${time} nobody knows whether it took effect`
+              ? `? ${time} unknown whether it took effect`
               : `✗ ${time} ${firstLine(entry.content)}`;
         this.#row(entry, { kind: "action-end", lane, span: index, label, outcome });
         this.#finished(entry.agent, entry.at);
@@ -406,7 +406,7 @@ class Lanes implements LanesModel {
         this.#row(entry, { kind: "note", label: "Step limit reached: one turn left", tone: "wait" });
         return;
       case "idle":
-        this.#row(entry, { kind: "note", label: "Nothing happens: the entrypoint is told", tone: "wait" });
+        this.#row(entry, { kind: "note", label: "Idle: the entrypoint is notified", tone: "wait" });
         return;
       case "contributed":
         this.#row(entry, {

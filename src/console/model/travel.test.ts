@@ -207,7 +207,7 @@ describe("sums and differences", () => {
     );
   });
 
-  it("between an entry and itself are none, and an entry that is taken leaves a mailbox", () => {
+  it("between an entry and itself do not exist, and an entry that is taken leaves a mailbox", () => {
     for (const { entries } of corpus) {
       const travel = new Travel();
       travel.extend(entries);

@@ -23,6 +23,7 @@ interface At {
   readonly at: number;
 }
 
+/** The conversation was created. */
 export interface Created extends At {
   readonly t: "created";
   readonly v: number;
@@ -40,6 +41,7 @@ export interface Created extends At {
   readonly founders: number;
 }
 
+/** A participant joined, or was invited. */
 export interface Joined extends At {
   readonly t: "joined";
   readonly participant: Participant;
@@ -61,6 +63,7 @@ export interface Reservation {
   readonly invitation: string;
 }
 
+/** A participant left, or was removed. */
 export interface Left extends At {
   readonly t: "left";
   readonly participantId: string;
@@ -68,6 +71,7 @@ export interface Left extends At {
   readonly reason?: string;
 }
 
+/** A MAP turn was added. */
 export interface TurnAdded extends At {
   readonly t: "turn";
   readonly turn: Turn;
@@ -78,6 +82,7 @@ export interface TurnAdded extends At {
   readonly reserves?: readonly Reservation[];
 }
 
+/** The status of a MAP turn changed. */
 export interface TurnUpdated extends At {
   readonly t: "turn_updated";
   readonly turnId: string;
@@ -85,12 +90,14 @@ export interface TurnUpdated extends At {
   readonly by: string;
 }
 
+/** A thread was created. */
 export interface ThreadCreated extends At {
   readonly t: "thread";
   readonly thread: Omit<Thread, "turnCount" | "participantCount" | "updatedAt">;
   readonly depth: number;
 }
 
+/** The conversation was closed. */
 export interface Closed extends At {
   readonly t: "closed";
   readonly by: string;
@@ -122,6 +129,7 @@ export interface MemberChanged extends At {
   readonly by: string;
 }
 
+/** A summary was made. */
 export interface SummaryMade extends At {
   readonly t: "summary";
   /** Identifies the range of turns that was summarized. */

@@ -212,7 +212,7 @@ async function github(
   const { messageId } = await agent.send({
     swarmId: swarm.id,
     type: "notification",
-    // A delivery that GitHub or somebody else repeats has the same body, and is announced once.
+    // A repeated delivery has the same body and is announced once.
     messageId: derivedUuid(`github/${createHash("sha256").update(request.body).digest("hex")}`),
     ...notification,
     ...(options.to !== undefined && { to: options.to }),

@@ -47,7 +47,7 @@ async function waiting(given: ActionOptions = { approval: true }, limits = {}) {
 }
 
 describe("approvals", () => {
-  it("[AGT-APPR-01] a predicate chooses by the checked arguments; one that fails asks, and nobody is asked about invalid ones", async () => {
+  it("[AGT-APPR-01] a predicate chooses by the checked arguments; one that fails asks, and invalid arguments are never put to a person", async () => {
     const { fakeAgents, paid, definition } = shop(options);
     const world = await openWorld(definition);
     const posted = await world.runtime.post(ULLA, { body: "pay", taskId: "t" });

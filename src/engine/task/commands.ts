@@ -61,6 +61,7 @@ export interface AnswerApprovals {
   readonly by?: Actor;
 }
 
+/** The decision about one call that waits for approval. */
 export type ApprovalDecision =
   | {
       readonly callId: string;
@@ -73,7 +74,7 @@ export type ApprovalDecision =
 /** What the actions say about the calls of an answer. A call that may need approval and is not listed needs it. */
 export type VettedCall =
   | { readonly index: number; readonly approval: boolean }
-  /** Its arguments are invalid: nobody is asked. */
+  /** Its arguments are invalid: no approval is requested. */
   | { readonly index: number; readonly problem: string };
 
 export interface AnswerTurn {

@@ -31,6 +31,7 @@ export interface TaskHeader {
   readonly deadline?: number;
 }
 
+/** The task was opened: its owner, its entrypoint and its limits. */
 export type Opened = At & {
   readonly t: "opened";
   readonly v: number;
@@ -117,6 +118,7 @@ export type CallResult = At & {
   readonly hides?: readonly string[];
 };
 
+/** An action is about to run. Durable before it does (law 4). */
 export type ActionStarted = At & {
   readonly t: "action_started";
   readonly agent: string;
@@ -125,6 +127,7 @@ export type ActionStarted = At & {
   readonly attempt: number;
 };
 
+/** An action ended, with its result. */
 export type ActionFinished = At & {
   readonly t: "action_finished";
   readonly agent: string;
@@ -173,12 +176,14 @@ export type Paused = At & {
   readonly reason?: HoldReason;
 };
 
+/** An agent completed the task. */
 export type Completed = At & {
   readonly t: "completed";
   readonly message: MAILMessage;
   readonly call?: { readonly agent: string; readonly id: string; readonly name: string };
 };
 
+/** The task failed. A later message resumes it. */
 export type Failed = At & {
   readonly t: "failed";
   readonly code: string;
@@ -186,6 +191,7 @@ export type Failed = At & {
   readonly message: MAILMessage;
 };
 
+/** A user or an admin cancelled the task. */
 export type Cancelled = At & {
   readonly t: "cancelled";
   readonly by: string;
@@ -212,6 +218,7 @@ export type Lent = At & {
   readonly attempt: number;
 };
 
+/** A lent message was returned, and waits in the mailbox again. */
 export type Released = At & { readonly t: "released"; readonly agent: string; readonly attempt: number };
 
 /** A message to another swarm was accepted, or certainly never will be. */
@@ -235,6 +242,7 @@ export type RemoteEvent = At & {
   readonly data: Readonly<Record<string, unknown>>;
 };
 
+/** Others take part in the task from now on. */
 export type Contributed = At & { readonly t: "contributed"; readonly contributors: readonly string[] };
 
 /** Everything in an agent's memory up to and including `upTo` is replaced by a summary. */
@@ -258,6 +266,7 @@ export type ApproversNamed = At & {
 /** The task continues with a changed swarm definition. */
 export type Redefined = At & { readonly t: "redefined"; readonly definition: string };
 
+/** One fact in the journal of a task: see `docs/events.md`. */
 export type Entry =
   | Opened
   | Resumed

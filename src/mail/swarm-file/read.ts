@@ -22,6 +22,7 @@ export interface ParsedSwarmFile {
   locate(finding: UnplacedProblem): SwarmFileProblem;
 }
 
+/** The swarms of a file, checked, with references as text. */
 export interface SwarmFileContents {
   readonly swarms: readonly SwarmEntry[];
   readonly warnings: readonly SwarmFileProblem[];

@@ -137,7 +137,7 @@ export function approveJoin(
       { kind: "mesh.pending.remove", swarmId, agentId },
       { kind: "mesh.member.put", swarmId, member },
     ],
-    // The joining agent is told too: it asks again, and is a member then.
+    // The joining agent is notified too: it asks again, and is then a member.
     announcements: [
       announceJoin(swarm, member),
       { ...announceJoin(swarm, member), recipient: agentId, to: [member] },

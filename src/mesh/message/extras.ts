@@ -73,7 +73,7 @@ function readReference(
   if (repo !== undefined && !REPO.test(repo)) {
     problems.push({ path: `${path}.repo`, message: "must have the form owner/name" });
   }
-  // A stranger chooses the type: `constructor` is none.
+  // An unauthenticated peer chooses the type, and `constructor` is not one.
   const needed =
     type !== undefined && Object.hasOwn(REFERENCE_FIELDS, type) ? REFERENCE_FIELDS[type] : undefined;
   for (const name of needed ?? []) {

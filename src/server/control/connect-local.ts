@@ -7,7 +7,7 @@ import { controlPath } from "./path.js";
 
 /** A server that runs on this machine, spoken to through its control socket. */
 export interface LocalServer {
-  /** As local admin, or as whoever `as` (`role:id`) names. */
+  /** As local admin, or as the principal `as` (`role:id`). */
   client(as?: string): MailClient;
   readonly fetch: FetchFunction;
   close(): Promise<void>;

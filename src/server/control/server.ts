@@ -33,7 +33,7 @@ export async function openControl(parts: ControlParts): Promise<Control> {
   };
   const server = createServer((request, response) => {
     const as = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? "")?.[1];
-    // Taken off, so that nobody behind the door takes it for a credential.
+    // Removed, so that no handler mistakes it for a credential.
     delete request.headers.authorization;
     serveOwn(request, response).then(
       (served) => {

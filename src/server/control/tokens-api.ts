@@ -36,7 +36,7 @@ async function handle(
   const body = parseObject(await text(request));
   if (path === TOKENS_PATH) {
     const role = roleOf(body.role);
-    if (role === undefined) throw new MailroomError("bad_token_request", "the role is none that there is");
+    if (role === undefined) throw new MailroomError("bad_token_request", "unknown role");
     const label = typeof body.label === "string" ? body.label : undefined;
     return tokens.create({ role, id: String(body.id ?? ""), ...(label !== undefined && { label }) });
   }

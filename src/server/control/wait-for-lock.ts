@@ -1,6 +1,6 @@
 /**
- * A data directory is open in one process at a time: in a server, which can be spoken to as soon as it serves, or in a
- * command, which is done in a moment. Whoever comes in between tries again for a while.
+ * One process at a time has a data directory open: a server, which accepts requests as soon as it is ready, or a command,
+ * which ends soon. A process that finds the directory locked retries for a while.
  */
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,9 +16,9 @@ type Lock = NonNullable<ReturnType<typeof lockOf>>;
 export type Notify = (line: string) => void;
 
 /**
- * @param notify told once what is waited for
- * @param isVain asked while somebody has the data open: whether they will keep it
- * @throws MailroomError `store_locked` when they do not leave it
+ * @param notify called once with what is waited for
+ * @param isVain whether the process that holds the lock will keep it
+ * @throws MailroomError `store_locked` when the lock is not released
  */
 export async function retryWhileLocked<T>(
   notify: Notify,

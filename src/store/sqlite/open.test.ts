@@ -56,7 +56,7 @@ describe("openSqliteStore", () => {
 
   it("names a file that is not a database and leaves it unchanged", async () => {
     const file = join(root, "mailroom.db");
-    writeFileSync(file, "a letter that somebody kept here, longer than the head of a database ".repeat(9));
+    writeFileSync(file, "a text file in the wrong place, longer than the header of a database ".repeat(9));
     const refused = openSqliteStore({ directory: root });
     await expect(refused).rejects.toMatchObject({ code: "store_version" });
     await expect(refused).rejects.toThrow(file);

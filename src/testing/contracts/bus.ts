@@ -11,8 +11,9 @@ export interface BusHarness {
 
 /**
  * Everything that a {@link Bus} promises, as cases for any test runner.
- *
  * @param open Creates a bus for one case.
+ * @example
+ * for (const { name, run } of busContract(openMyBus)) it(name, run);
  */
 export function busContract(open: () => Promise<BusHarness>): readonly ContractCase[] {
   return toCases(BUS, open, ({ bus }) => bus.close());

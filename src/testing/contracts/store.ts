@@ -13,13 +13,15 @@ export interface StoreHarness {
   destroy(): Promise<void>;
 }
 
+/** Opens a store for a contract; called once per case. */
 export type OpenStore = () => Promise<StoreHarness>;
 
 /**
  * Everything that a {@link Store} promises, as cases for any test runner. {@link taskReadsContract} has the promises of
  * its property `tasks`.
- *
  * @param open Opens an empty store for one case.
+ * @example
+ * for (const { name, run } of storeContract(openMyStore)) it(name, run);
  */
 export function storeContract(open: OpenStore): readonly ContractCase[] {
   const checks = { ...COMMIT, ...READ, ...SNAPSHOTS, ...REMOVAL, ...CLOSING };

@@ -11,8 +11,9 @@ const INSTANCES = [ANN, BOB, ADMIN_ANN];
 
 /**
  * Everything that {@link TaskReads} promises, as cases for any test runner.
- *
  * @param open Opens an empty store for one case.
+ * @example
+ * for (const { name, run } of taskReadsContract(openMyStore)) it(name, run);
  */
 export function taskReadsContract(open: OpenStore): readonly ContractCase[] {
   return toCases(TASK_READS, open, (harness) => harness.destroy());

@@ -65,7 +65,7 @@ export async function openOffice(
     run: ({ item }) => {
       lookedUp.push(String(item));
       const found = STOCK[String(item)];
-      if (found === undefined) throw new Error(`nobody has ever heard of ${String(item)}`);
+      if (found === undefined) throw new Error(`unknown item: ${String(item)}`);
       return found;
     },
   });

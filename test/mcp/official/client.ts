@@ -13,5 +13,5 @@ for (const { name, run } of server.actions) {
   console.log(name, await run(args, actionContext()));
 }
 await server.close();
-// A reconnection that is under way when the client closes would keep the process alive.
+// A reconnection that is running when the client closes would keep the process alive.
 process.exit();

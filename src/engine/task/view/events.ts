@@ -11,16 +11,22 @@ import { isErrorSubject } from "../system-messages.js";
 
 export { parseEventId } from "./event-id.js";
 
+/** The data of an event. */
 export interface EventData {
+  /** ISO 8601, the time of the entry. */
   readonly timestamp: string;
+  /** For people. */
   readonly description: string;
   readonly task_id: string;
+  /** What depends on the event's name. */
   readonly extra_data: Readonly<Record<string, unknown>>;
   /** On events that end a round: the answer, or the error. */
   readonly response?: string;
+  /** On events that change it. */
   readonly status?: TaskStatus;
 }
 
+/** What an entry of a journal looks like to a client. */
 export interface MailEvent {
   /** `<number>`, or `<number>.<k>` when an entry gives several events. Opaque to clients (decision D3). */
   readonly id: string;
@@ -28,29 +34,53 @@ export interface MailEvent {
   readonly data: EventData;
 }
 
+/** The names of events: see `docs/events.md`. */
 export const EVENT_NAMES = [
+  /** A message was sent to an agent: one event per recipient, with the message in `full_message`. */
   "new_message",
+  /** An agent called a tool. */
   "tool_call",
+  /** An action starts. */
   "action_call",
+  /** An action succeeded. */
   "action_complete",
+  /** An action failed. */
   "action_error",
+  /** An agent waits for more mail. */
   "await_message",
+  /** An agent removed a broadcast from its memory. */
   "broadcast_ignored",
+  /** An agent asked for help about its tools. */
   "help_called",
+  /** An agent called a breakpoint tool. The task pauses. */
   "breakpoint_tool_call",
+  /** A person supplied the result of a breakpoint. */
   "breakpoint_action_complete",
+  /** A call waits for approval. */
   "approval_requested",
+  /** A call was approved or rejected, or its approval expired. */
   "approval_answered",
+  /** An agent completes the task. */
   "task_complete_call",
+  /** An agent completed a task that had already ended. Nothing changed. */
   "task_complete_call_duplicate",
+  /** A round ended: the task is completed, or paused (`status`). `response` has the answer. */
   "task_complete",
+  /** A round ended: the task has failed or was cancelled (`status`). `response` has the reason. */
   "task_error",
+  /** A message resumed the task. */
   "task_resumed",
+  /** A turn failed, or an agent made a mistake. */
   "agent_error",
+  /** A call of an agent's model failed. Another attempt or another model may have succeeded. */
   "model_call_failed",
+  /** Another swarm accepted a message. */
   "interswarm_message_sent",
+  /** A message of another swarm arrived. */
   "interswarm_message_received",
+  /** A message to another swarm cannot be delivered. */
   "interswarm_message_error",
+  /** An event of another swarm that works on the task, copied into it. */
   "interswarm_event",
 ] as const;
 export type EventName = (typeof EVENT_NAMES)[number];

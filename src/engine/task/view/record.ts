@@ -23,6 +23,7 @@ function approvalsOf(state: TaskState): WaitingApproval[] {
   }));
 }
 
+/** A task in full: status, messages, histories of its agents and what it waits for. */
 export interface TaskRecord {
   readonly task_id: string;
   readonly task_owner: string;
@@ -111,6 +112,7 @@ export function recordOf(
   };
 }
 
+/** A task in a list. */
 export interface TaskSummary {
   readonly task_id: string;
   readonly key: string;
