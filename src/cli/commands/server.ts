@@ -12,6 +12,7 @@ import { formatProblem } from "../../settings/index.js";
 import { banner } from "../banner.js";
 import { flagsOf } from "../data-directory.js";
 import { EXIT, type ExitCode } from "../exit.js";
+import { limitHeapGrowth } from "../heap-growth.js";
 import { printStreams } from "../llm-streams.js";
 import { untilStopped } from "../signals.js";
 import type { Terminal } from "../terminal.js";
@@ -22,6 +23,7 @@ export interface ServerCommandOptions {
 }
 
 export async function runServer(options: ServerCommandOptions, terminal: Terminal): Promise<ExitCode> {
+  limitHeapGrowth();
   const directory = process.cwd();
   const { settings, warnings, extensions } = await loadServerConfig({
     flags: flagsOf(options),

@@ -51,7 +51,7 @@ export class MemoryBudget {
     this.#charge(connection, held < WORTH_COUNTING ? undefined : { owner, bytes: held });
     const { maxMemory, maxMemoryPerCaller } = this.#limits;
     if (this.#of(owner) > maxMemoryPerCaller) this.#shed(owner, maxMemoryPerCaller);
-    if (this.#total > maxMemory) this.#shed(this.#largestOwner(), maxMemoryPerCaller / 2);
+    if (this.#total > maxMemory) this.#shedLargest();
   }
 
   /** The transport is closed: nothing is held for it. */
@@ -81,14 +81,23 @@ export class MemoryBudget {
     return this.#byOwner.get(owner) ?? 0;
   }
 
-  #largestOwner(): string {
-    let [largest, most] = ["", 0];
-    for (const [owner, bytes] of this.#byOwner) if (bytes > most) [largest, most] = [owner, bytes];
-    return largest;
+  /** Takes from the callers that hold most. Many callers can exceed the total without any of them exceeding its own. */
+  #shedLargest(): void {
+    const { maxMemory, maxMemoryPerCaller } = this.#limits;
+    for (const connection of [...this.#charges.keys()]) if (connection.isClosed) connection.abort();
+    let over = this.#total - maxMemory;
+    for (const [owner, bytes] of [...this.#byOwner].sort(([, a], [, b]) => b - a)) {
+      if (over <= 0) return;
+      const limit = Math.min(maxMemoryPerCaller / 2, Math.max(0, bytes - over));
+      over -= bytes - this.#shed(owner, limit);
+    }
   }
 
-  /** Closes the connections that hold most, and aborts those that were closed before and still hold something. */
-  #shed(owner: string, limit: number): void {
+  /**
+   * Closes the connections that hold most, and aborts those that were closed before and still hold something.
+   * @returns what the others of the caller hold
+   */
+  #shed(owner: string, limit: number): number {
     const own = [...this.#charges].flatMap(([connection, charge]) =>
       charge.owner === owner ? [connection] : [],
     );
@@ -99,10 +108,11 @@ export class MemoryBudget {
     }
     let left = this.#of(owner);
     for (const connection of own.sort((a, b) => b.held - a.held)) {
-      if (left <= limit) return;
+      if (left <= limit) break;
       left -= connection.held;
       if (connection.isClosed) connection.abort();
       else connection.close(1013, "this caller makes the server hold too much; read faster, or send less");
     }
+    return left;
   }
 }

@@ -33,7 +33,7 @@ const limits = {
     doc: "Data waiting to be sent on one connection above which its requests wait.",
   }),
   maxMemory: bytes("map.limits.memory", {
-    default: "128mb",
+    default: "96mb",
     doc: "Unfinished frames, waiting requests and unsent data of all connections. Beyond it the callers with the most lose connections.",
   }),
   maxMemoryPerCaller: bytes("map.limits.memory_per_caller", {
@@ -157,7 +157,7 @@ const limits = {
     doc: "Their size for all sessions of one caller.",
   }),
   maxHeldSizeTotal: bytes("map.limits.held_size_total", {
-    default: "64mb",
+    default: "32mb",
     doc: "Their size for all callers.",
   }),
   heldFor: duration("map.limits.held_for", { default: "1m", doc: "How long they are held." }),
@@ -172,7 +172,7 @@ const limits = {
     doc: "Core events kept in memory for `map/replay`.",
   }),
   eventRingBytes: bytes("map.limits.event_ring_size", {
-    default: "32mb",
+    default: "16mb",
     doc: "Memory for those events.",
   }),
 };

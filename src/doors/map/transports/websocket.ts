@@ -115,7 +115,8 @@ function transportOf(ws: WebSocket, socket: Duplex): Transport {
           socket.uncork();
         });
       }
-      ws.send(text);
+      // As bytes, because text would be held twice until the client has read it: by its writer and by the socket.
+      ws.send(Buffer.from(text), { binary: false });
     },
     get buffered() {
       return ws.bufferedAmount;
