@@ -116,10 +116,27 @@ export class Cache<T extends Types> {
   }
 
   async #loadTogether(keys: readonly JournalKey[], yieldToLoop: () => Promise<void>): Promise<void> {
+    let failure: Error | undefined;
     for (let rest = keys; rest.length > 0; ) {
       const stored = await this.#readSome(rest);
-      await this.#addStored(stored, yieldToLoop);
+      for (const one of stored) {
+        if (one.more === true) failure = (await this.#readInPages(one.journal)) ?? failure;
+        else this.#addStored(one);
+        await yieldToLoop();
+      }
       rest = rest.slice(stored.length);
+    }
+    if (failure !== undefined) throw failure;
+  }
+
+  /** Returns why the journal could not be read. */
+  async #readInPages(key: JournalKey): Promise<Error | undefined> {
+    try {
+      this.#loaded(key, await this.#reader.read(key));
+      return undefined;
+    } catch (error) {
+      this.#notLoaded(key, asError(error));
+      return asError(error);
     }
   }
 
@@ -134,17 +151,13 @@ export class Cache<T extends Types> {
     }
   }
 
-  async #addStored(stored: readonly StoredJournal[], yieldToLoop: () => Promise<void>): Promise<void> {
-    const { report } = this.#parts;
-    for (const one of stored) {
-      const { journal } = one;
-      try {
-        this.#loaded(journal, this.#reader.fromStored(one));
-      } catch (cause) {
-        report({ code: "load_failed", message: asError(cause).message, task: journal, cause });
-        this.#notLoaded(journal, asError(cause));
-      }
-      await yieldToLoop();
+  #addStored(stored: StoredJournal): void {
+    const { journal } = stored;
+    try {
+      this.#loaded(journal, this.#reader.fromStored(stored));
+    } catch (cause) {
+      this.#parts.report({ code: "load_failed", message: asError(cause).message, task: journal, cause });
+      this.#notLoaded(journal, asError(cause));
     }
   }
 

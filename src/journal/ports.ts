@@ -70,6 +70,8 @@ export interface StoredJournal {
   readonly journal: JournalKey;
   readonly snapshot: Snapshot | undefined;
   readonly rows: readonly JournalRow[];
+  /** The journal is large, and `rows` are only its first ones: read it in pages. */
+  readonly more?: true;
 }
 
 /** One transaction. */

@@ -150,13 +150,13 @@ export class Writer {
     };
   }
 
-  /** Calls the listener with stored rows, after their units were notified. */
   /** Calls back after each commit with the milliseconds that it took, retries included. */
   onCommit(listener: (ms: number) => void): () => void {
     this.#commitListeners.add(listener);
     return () => this.#commitListeners.delete(listener);
   }
 
+  /** Calls the listener with stored rows, after their units were notified. */
   onRows(listener: RowListener): () => void {
     this.#rowListeners.add(listener);
     return () => this.#rowListeners.delete(listener);

@@ -8,7 +8,7 @@ import type { Store } from "../../src/engine/ports.js";
 import type { PostedTask } from "../../src/library/instance.js";
 import { openSqliteStore } from "../../src/store/index.js";
 import { VirtualClock } from "../../src/testing/virtual-clock.js";
-import { complete } from "../kit/answers.js";
+import { ask, complete, interrupt, wait } from "../kit/answers.js";
 import { FakeAgents } from "../kit/fake-agents.js";
 import { type Fate, FaultyDisk, openSmallStore, openStoreOn } from "../kit/faulty-driver.js";
 import { countingReads } from "../kit/replacing.js";
@@ -136,6 +136,34 @@ describe("a write that fails for a while", () => {
     (await fakeAgents.next("boss")).answer(complete("2"));
     expect((await outcome).message.message.body).toBe("2");
     expect(fakeAgents.began).toEqual(["boss", "boss"]);
+  });
+
+  it("an interrupted turn does not run again before the store can be written", async () => {
+    const disk = new FaultyDisk();
+    const store = await openStoreOn(disk);
+    const fakeAgents = new FakeAgents();
+    const office = swarm([
+      agent("boss", { supervisor: true, entrypoint: true, targets: ["cem"], run: fakeAgents.mind("boss") }),
+      agent("cem", { targets: ["boss"], run: fakeAgents.mind("cem") }),
+    ]);
+    const { room } = await openRoom({ swarm: office, store });
+    const ann = room.user("ann");
+    await ann.post("one", { taskId: "t" });
+    (await fakeAgents.next("boss")).answer(ask("cem", "how many?"), wait());
+    const asked = await fakeAgents.next("cem");
+    await ann.post("two", { taskId: "t" });
+    const turn = await fakeAgents.next("boss");
+    disk.fate = () => "transient";
+    const late = room.user("ben").post("three");
+    await until(() => store.writer.degraded);
+    turn.answer(interrupt("cem", "stop"), wait());
+    await until(() => asked.turn.signal.aborted);
+    await loopTurns(10);
+    expect(fakeAgents.begunTurns("cem")).toBe(0);
+    disk.fate = () => undefined;
+    const again = await fakeAgents.next("cem");
+    expect(again.turn.messages.map(({ msg_type }) => msg_type)).toContain("interrupt");
+    await late;
   });
 });
 

@@ -372,8 +372,9 @@ export class SimulatedStore implements Store {
   #write(group: Group, told: (result: GroupResult) => void): void {
     const { world, life, random, isOn, onFate, disk } = this.#options;
     const done = (result: GroupResult) => {
-      this.#noteRefusals(group, result);
       told(result);
+      // Not before: units that became durable in the same group still start turns, which the refusal then takes back.
+      this.#noteRefusals(group, result);
     };
     if (this.#closed) throw storeClosed();
     const slow = isOn("slow writes");
@@ -449,8 +450,8 @@ export class SimulatedStore implements Store {
         if (isOn("unknown") && random.chance(0.2)) done(undefined);
         else {
           const result = this.#results.get(group.seq) ?? "not_committed";
-          if (result !== "not_committed") this.#noteRefusals(group, result);
           done(result);
+          if (result !== "not_committed") this.#noteRefusals(group, result);
         }
       },
       life,

@@ -61,6 +61,31 @@ describe("recovery", () => {
     expect(bodies).toEqual(new Set(["a", "b", "c"]));
   });
 
+  it("a large journal is read in pages, again if a page cannot be read, and delays no other task", async () => {
+    const { fakeAgents, definition } = officeOfFakes();
+    const world = await openWorld(definition);
+    for (const taskId of ["a", "b"]) {
+      await world.runtime.post(ULLA, { body: taskId, taskId });
+      await fakeAgents.next("boss");
+    }
+    const { read, readMany } = world.store;
+    world.store.readMany = async (journals) => {
+      const [first, ...others] = await readMany(journals);
+      return first === undefined ? [] : [{ ...first, rows: [], more: true }, ...others];
+    };
+    let failures = 1;
+    world.store.read = (...args) =>
+      failures-- > 0 ? Promise.reject(new Error("the disk is busy")) : read(...args);
+    await world.crash();
+    const bodies = new Set<string>();
+    for (let n = 0; n < 2; n++) {
+      const turn = fakeAgents.next("boss");
+      world.clock.advance(1_000);
+      bodies.add((await turn).turn.messages[0].message.body);
+    }
+    expect(bodies).toEqual(new Set(["a", "b"]));
+  });
+
   it("an interrupted turn runs again, and its answer takes effect once", async () => {
     const { fakeAgents, definition } = officeOfFakes();
     const world = await openWorld(definition);

@@ -387,8 +387,9 @@ export class Turns {
     switch (reason) {
       case "interrupt": {
         // Runs again with the interrupt appended, unless its mail is gone or nothing may start now.
-        const runsAgain =
-          this.#isCurrent(live, turn) && !live.held && this.#parts.isOpen() && hasMail(live, turn);
+        const { isOpen, scheduler } = this.#parts;
+        const mayStart = !live.held && isOpen() && scheduler.canStart();
+        const runsAgain = mayStart && this.#isCurrent(live, turn) && hasMail(live, turn);
         if (!runsAgain) return this.leave(live, turn);
         const upTo = this.#runsAhead(turn.agent) ? Number.POSITIVE_INFINITY : live.durable;
         this.#run(live, turn.agent, withInterrupts(live, turn, upTo), turn.attempt + 1, usedBy(turn));

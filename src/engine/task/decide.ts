@@ -152,7 +152,13 @@ function carryOutCommand(draft: DecisionBuilder, command: Command): Refusal | un
     case "recover": {
       const mails = takenMails(state, command.agent, command.took);
       if (mails === undefined) return staleTurn(command.agent);
-      draft.emit({ t: "recovered", at: draft.at, agent: command.agent });
+      const [message] = command.took;
+      draft.emit({
+        t: "recovered",
+        at: draft.at,
+        agent: command.agent,
+        ...(message !== undefined && { message }),
+      });
       const recoveries = state.agents.get(command.agent)?.recoveries ?? 0;
       if (recoveries >= draft.rules.limits.recoveries) {
         const message = `the process ended ${recoveries} times while this message was being handled`;

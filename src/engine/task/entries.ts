@@ -205,7 +205,12 @@ export type StepLimit = At & { readonly t: "step_limit"; readonly notice: number
 export type Idle = At & { readonly t: "idle" };
 
 /** A turn that was running when the process died is about to start again. */
-export type Recovered = At & { readonly t: "recovered"; readonly agent: string };
+export type Recovered = At & {
+  readonly t: "recovered";
+  readonly agent: string;
+  /** Number of the first message that the turn takes. Journals of earlier versions do not have it. */
+  readonly message?: number;
+};
 
 /** A turn was running at an orderly shutdown. The next process starts it again, which does not count as a recovery. */
 export type Parked = At & { readonly t: "parked"; readonly agent: string };

@@ -177,6 +177,9 @@ export function evolve(state: TaskState, entry: Entry): void {
       return;
     case "recovered": {
       const agent = agentOf(state, entry.agent);
+      // Another message goes first now: it must not pay for the crashes of the one behind it.
+      if (agent.recovering !== undefined && entry.message !== agent.recovering) agent.recoveries = 0;
+      agent.recovering = entry.message;
       if (agent.parked) agent.parked = false;
       else agent.recoveries++;
       return;

@@ -78,8 +78,9 @@ export interface AgentState {
   lent: { readonly number: number; readonly attempt: number } | undefined;
   /** Counts the lent messages of this task, so that an answer to an earlier attempt is detected. */
   lendings: number;
-  /** Recoveries of the current turn since the agent last made progress. */
+  /** Recoveries of the turn with the message `recovering`, since the agent last made progress. */
   recoveries: number;
+  recovering: number | undefined;
   /** Its turn was running at an orderly shutdown: starting it again does not count as a recovery. */
   parked: boolean;
   /** System error messages in a row. */
@@ -195,6 +196,7 @@ function newAgentState(): AgentState {
     lent: undefined,
     lendings: 0,
     recoveries: 0,
+    recovering: undefined,
     parked: false,
     errors: 0,
     ownTurns: 0,

@@ -77,3 +77,15 @@ it("large journals are read a few at a time, however many are asked for", async 
   expect(await read(["c"])).toEqual([["c", 1]]);
   await store.close();
 });
+
+it("a journal that is too large to be read at once is not read further than its first rows", async () => {
+  const store = await openSqliteStore({ path: ":memory:" });
+  const data = JSON.stringify(["x".repeat(1024 * 1024)]);
+  for (let expected = 0; expected < 9; expected++) {
+    await store.commit({ appends: [{ journal: "a", expected, count: 1, data }] });
+  }
+  const [large] = await store.readMany(["a"]);
+  expect(large?.more).toBe(true);
+  expect(large?.rows.length).toBeLessThan(6);
+  await store.close();
+});

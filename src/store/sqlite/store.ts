@@ -201,10 +201,10 @@ export class SqliteStore implements FullStore {
     let characters = 0;
     for (const journal of journals) {
       const snapshot = this.#readSnapshot(journal);
-      const rows = this.#journals.read(journal, snapshot?.number ?? 0, undefined);
-      stored.push({ journal, snapshot, rows });
-      for (const { data } of snapshot?.parts ?? []) characters += data.length;
-      for (const { data } of rows) characters += data.length;
+      const rows = this.#journals.read(journal, snapshot?.number ?? 0, undefined, READ_AT_ONCE);
+      const size = sizeOf(rows);
+      stored.push({ journal, snapshot, rows, ...(size >= READ_AT_ONCE && { more: true }) });
+      characters += sizeOf(snapshot?.parts ?? []) + size;
       if (characters >= READ_AT_ONCE) break;
     }
     return stored;
@@ -334,6 +334,12 @@ export class SqliteStore implements FullStore {
 }
 
 /** Beside the data, under a name of its own. */
+function sizeOf(texts: readonly { readonly data: string }[]): number {
+  let size = 0;
+  for (const { data } of texts) size += data.length;
+  return size;
+}
+
 function searchPath(file: string): string {
   if (file === ":memory:" || file === "") return ":memory:";
   return join(dirname(file), basename(file) === "mailroom.db" ? "search.db" : `${basename(file)}.search`);

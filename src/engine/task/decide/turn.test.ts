@@ -335,6 +335,17 @@ describe("a failing agent", () => {
     expect(task.waiting("ann")).toEqual([]);
   });
 
+  it("a message that overtakes another does not inherit its recoveries", () => {
+    const task = new TestTask(office());
+    task.turn("boss", ask("ann", "one"), wait());
+    task.do({ type: "recover", agent: "ann", took: [task.head("ann")] });
+    task.do({ type: "recover", agent: "ann", took: [task.head("ann")] });
+    task.post("stop", { to: ["ann"], type: "interrupt" });
+    task.do({ type: "recover", agent: "ann", took: [task.head("ann")] });
+    expect(task.agent("ann").recoveries).toBe(1);
+    expect(task.waiting("ann")).toHaveLength(2);
+  });
+
   it("progress restarts the count of recoveries", () => {
     const task = new TestTask(office());
     task.turn("boss", ask("ann", "one"), ask("ann", "two"));
