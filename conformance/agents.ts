@@ -32,6 +32,29 @@ export const AGENT_REQUIREMENTS: readonly Requirement[] = [
     ["AGT-MODEL-09", "ours", "A cancelled task aborts its model calls."],
     ["AGT-MODEL-10", "ours", "Keys are never shown, even if a provider repeats them."],
     ["AGT-MODEL-11", "SHOULD", "With stream_tokens, text is streamed while it is written."],
+    [
+      "AGT-STREAM-01",
+      "ours",
+      "With stream_tokens, the arguments that answer a user or an agent are streamed while they are written.",
+    ],
+    [
+      "AGT-STREAM-02",
+      "ours",
+      "A streamed answer that begins again, also with another model, is marked and has a higher attempt.",
+    ],
+    [
+      "AGT-STREAM-03",
+      "ours",
+      "An unfinished answer is shown to those who may see the task, and only until its turn ends.",
+    ],
+    ["AGT-STREAM-04", "ours", "Without stream_tokens nothing is streamed."],
+    [
+      "AGT-STREAM-05",
+      "ours",
+      "A slow reader of a stream loses streamed text at most, and gets every event and the answer.",
+    ],
+    ["AGT-STREAM-06", "ours", "Streamed text is not repeated after a crash; the answer arrives once."],
+    ["AGT-STREAM-07", "ours", "MCP clients that ask for progress and A2A clients see the answer grow."],
     ["AGT-MODEL-12", "ours", "Usage is journaled with each turn; cost only by the operator's prices."],
     ["AGT-MODEL-13", "MUST", "At the step limit task_complete is forced; the list of tools stays the same."],
     [

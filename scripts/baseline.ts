@@ -61,6 +61,9 @@ async function run(args: readonly string[]): Promise<string> {
     out: (line = "") => {
       output += `${line}\n`;
     },
+    write: (text) => {
+      output += text;
+    },
     note: () => {},
     json: (value) => {
       output += JSON.stringify(value);

@@ -84,6 +84,7 @@ export {
   RemoteAgent,
   type RetentionOptions,
   Task,
+  type TextDelta,
 } from "./library/index.js";
 export { openStore, type StoreOptions } from "./store/index.js";
 export {

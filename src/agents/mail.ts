@@ -148,8 +148,8 @@ class TurnMail implements Mail {
   get signal(): AbortSignal {
     return this.#turn.signal;
   }
-  emitDelta(delta: string): void {
-    this.#turn.emitDelta(delta);
+  emitDelta(...piece: Parameters<Turn["emitDelta"]>): void {
+    this.#turn.emitDelta(...piece);
   }
   resetDeltas(): void {
     this.#turn.resetDeltas();

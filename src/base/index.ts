@@ -15,3 +15,4 @@ export * from "./setting-kinds.js";
 export * from "./settings.js";
 export * from "./suggest.js";
 export * from "./time.js";
+export * from "./written-texts.js";

@@ -1,6 +1,6 @@
 /** Prints the output of models while they write it (`print_llm_streams`). */
 
-import { ALL_TASKS_CHANNEL, deltaChannel, isCommitNotification } from "../engine/index.js";
+import { ALL_TASKS_CHANNEL, deltaChannel, isCommitNotification, isDelta } from "../engine/index.js";
 import type { Bus, Subscription } from "../journal/index.js";
 
 /** @returns a function that stops it */
@@ -8,13 +8,12 @@ export function printStreams(bus: Bus, write: (text: string) => void): () => voi
   const watched = new Map<string, Subscription>();
   let speaking: string | undefined;
   const show = (note: unknown): void => {
-    if (typeof note !== "object" || note === null) return;
-    if (!("agent" in note && "delta" in note && "key" in note)) return;
-    const speaker = `${String(note.key)} ${String(note.agent)}`;
-    if (speaker !== speaking) write(`\n[${String(note.agent)}] `);
+    if (!isDelta(note)) return;
+    const { key, agent, attempt, call, delta } = note;
+    const speaker = [key, agent, attempt, call?.id].join(" ");
+    if (speaker !== speaking) write(`\n[${agent}] `);
     speaking = speaker;
-    if ("reset" in note) write(`\n[${String(note.agent)}] `);
-    write(String(note.delta));
+    write(delta);
   };
   const subscription = bus.subscribe(ALL_TASKS_CHANNEL, (note) => {
     if (!isCommitNotification(note)) return;

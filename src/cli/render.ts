@@ -79,6 +79,9 @@ export function createRenderer(options: RenderOptions): Renderer {
         return ending(event);
       case "task_resumed":
         return [dim("  the task continues")];
+      case "token":
+        // The finished text follows.
+        return [];
       default:
         return verbose
           ? [dim(`  ${escapeControlCharacters(`${event.event} ${data.description ?? ""}`).trim()}`)]

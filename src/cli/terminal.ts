@@ -13,6 +13,8 @@ export interface Terminal {
   readonly columns: number;
   /** Writes a line to standard output: the command's result. */
   out(line?: string): void;
+  /** Writes a part of a line to standard output. */
+  write(text: string): void;
   /** Writes a line to standard error: everything else. */
   note(line?: string): void;
   /** Writes JSON for scripts, on one line. */
@@ -36,6 +38,7 @@ export function processTerminal(): Terminal {
       return stdout.columns ?? 100;
     },
     out: (line = "") => void stdout.write(`${line}\n`),
+    write: (text) => void stdout.write(text),
     note: (line = "") => void stderr.write(`${line}\n`),
     json: (value) => void stdout.write(`${JSON.stringify(value)}\n`),
   };

@@ -1,5 +1,6 @@
 /** Events as the client yields them: one form for all servers. */
-import { isRecord } from "../base/index.js";
+import { isRecord, type TokenData } from "../base/index.js";
+import { Token } from "./observation.js";
 import { type RawEvent, TaskStatus } from "./wire.js";
 
 export interface TaskEventData {
@@ -62,6 +63,23 @@ export function endsRound(event: TaskEvent): boolean {
   return event.data.status !== undefined
     ? event.data.status !== "running"
     : event.data.response !== undefined;
+}
+
+/**
+ * The text that an agent writes, of a `token` event. Pass it to {@link WrittenTexts}, which joins the pieces. Token events
+ * have no id and are not repeated; the event that ends the round has the finished answer.
+ * @returns undefined for other events
+ * @example
+ * ```ts
+ * const texts = new WrittenTexts();
+ * for await (const event of client.postMessageStream("What is on my desk?")) {
+ *   const token = tokenOf(event);
+ *   if (token !== undefined) show(texts.add(token));
+ * }
+ * ```
+ */
+export function tokenOf({ event, data }: TaskEvent): TokenData | undefined {
+  return event === "token" ? Token.safeParse(data).data : undefined;
 }
 
 function parseData(text: string): unknown {

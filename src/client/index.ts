@@ -2,6 +2,7 @@
  * `agent-mailroom/client`: a typed client of MAIL servers and of MAP conversations, for Node and browsers.
  * @packageDocumentation
  */
+export { type TokenData, type WrittenText, WrittenTexts } from "../base/index.js";
 export { AdminClient } from "./admin.js";
 export type {
   Approval,
@@ -32,7 +33,7 @@ export {
   MailConnectionError,
   MailStreamError,
 } from "./errors.js";
-export { endsRound, type TaskEvent } from "./events.js";
+export { endsRound, type TaskEvent, tokenOf } from "./events.js";
 export type {
   FeedEvent,
   FeedTask,

@@ -108,7 +108,16 @@ const hello = z.looseObject({
   dev: z.boolean(),
 });
 const entries = z.looseObject({ key: z.string(), first: z.number(), entries: Entries });
-const token = z.looseObject({ key: z.string(), agent: z.string(), delta: z.string() });
+export const Token = z.looseObject({
+  agent: z.string(),
+  attempt: z.exactOptional(z.number()),
+  tool: z.exactOptional(z.string()),
+  call_id: z.exactOptional(z.string()),
+  offset: z.exactOptional(z.number()),
+  delta: z.string(),
+  reset: z.exactOptional(z.boolean()),
+});
+const token = z.extend(Token, { key: z.string() });
 const removed = z.looseObject({ key: z.string(), task_id: z.string() });
 const swarm = z.looseObject({ name: z.string(), definition: z.string() });
 const reset = z.looseObject({ cursor: z.string() });

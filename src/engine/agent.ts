@@ -89,12 +89,22 @@ export interface Turn {
   readonly attempt: number;
   /** Aborts on interrupt, cancellation, time limit and shutdown. */
   readonly signal: AbortSignal;
-  /** Streams a piece of the answer to clients that follow the task. Neither journaled nor replayed. */
-  emitDelta(delta: string): void;
+  /**
+   * Streams a piece of the answer to clients that follow the task. Neither journaled nor replayed.
+   * @param call the call whose answer it is; without it, the agent's own text
+   */
+  emitDelta(delta: string, call?: StreamedCall): void;
   /** Declares the pieces so far invalid: the answer begins again. */
   resetDeltas(): void;
   /** Reports the usage of the turn so far. Journaled if the turn fails; an answer has its own `usage`. */
   reportUsage(usage: Usage): void;
+}
+
+/** A call that an agent is writing. */
+export interface StreamedCall {
+  readonly id: string;
+  /** Of the tool, such as `task_complete`. */
+  readonly name: string;
 }
 
 /** What the model calls of a turn cost. */

@@ -1,4 +1,6 @@
 /** Server-sent events of a route. */
+import type { TokenData } from "../base/index.js";
+import type { DeltaNotification } from "../engine/index.js";
 
 export interface StreamEvent {
   /** Absent on events that cannot be replayed: heartbeats and partial text. */
@@ -16,6 +18,18 @@ export function formatEvent({ id, event, data }: StreamEvent): string {
 export function eventText(event: string, json: string, id?: string): string {
   const idLine = id === undefined ? "" : `id: ${id}\r\n`;
   return `event: ${event}\r\n${idLine}data: ${json}\r\n\r\n`;
+}
+
+/** The data of a `token` event. */
+export function tokenData({ agent, attempt, call, offset, delta, reset }: DeltaNotification): TokenData {
+  return {
+    agent,
+    attempt,
+    ...(call !== undefined && { tool: call.name, call_id: call.id }),
+    offset,
+    delta,
+    ...(reset === true && { reset }),
+  };
 }
 
 /** A stream whose head has been sent. */

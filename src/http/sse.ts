@@ -57,6 +57,11 @@ export class SseStream {
     return this.#writer.ended;
   }
 
+  /** Whether the reader has not taken what was sent last. */
+  get isBehind(): boolean {
+    return this.#writer.isBehind;
+  }
+
   /** Writes an event and waits while the buffer is full. */
   write(event: StreamEvent): Promise<void> {
     return this.#writer.send(formatEvent(event));
@@ -67,9 +72,9 @@ export class SseStream {
     return this.#writer.send(text);
   }
 
-  /** Writes an event of temporary value; a reader whose buffer is full is disconnected. */
-  writeNow(event: StreamEvent): void {
-    this.#writer.sendNow(formatEvent(event));
+  /** Writes an event of temporary value, for callers that send nothing while the reader is behind. */
+  offer(event: StreamEvent): void {
+    this.#writer.offer(formatEvent(event));
   }
 
   close(): void {

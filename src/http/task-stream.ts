@@ -4,8 +4,6 @@ import type { FastifyReply } from "fastify";
 import type { Clock } from "../base/index.js";
 import { MailroomError } from "../base/index.js";
 import {
-  type DeltaNotification,
-  deltaChannel,
   endsRound,
   eventsOf,
   parseEventId,
@@ -13,9 +11,9 @@ import {
   type RoundOutcome,
   type RoundStart,
 } from "../engine/index.js";
-import type { Caller } from "../extension/index.js";
+import { type Caller, tokenData } from "../extension/index.js";
 import type { JournalKey } from "../journal/index.js";
-import type { Mailroom } from "../library/index.js";
+import { DeltaFeed, type Mailroom } from "../library/index.js";
 import type { RevocationWatcher } from "./revocations.js";
 import type { ShutdownSignal } from "./shutdown.js";
 import { type SseLimits, SseStream } from "./sse.js";
@@ -61,19 +59,24 @@ export async function streamTask(options: TaskStreamOptions): Promise<SseStream>
     }),
     ...(options.headers !== undefined && { headers: options.headers }),
   });
-  const subscription = mailroom.bus.subscribe(deltaChannel(task.key), (note) => {
-    if (isDelta(note)) {
-      const { agent, delta, reset } = note;
-      const data = { task_id: task.id, agent, delta, ...(reset === true && { reset }) };
-      stream.writeNow({ event: "token", data });
-    }
+  const feed = new DeltaFeed({
+    runtime: mailroom.runtime,
+    key: task.key,
+    clock,
+    // A reader that is slow loses only the text that the events repeat.
+    isReady: () => !stream.isBehind,
+    send: (pieces) => {
+      for (const piece of pieces) {
+        stream.offer({ event: "token", data: { task_id: task.id, ...tokenData(piece) } });
+      }
+    },
   });
   const unlisten = closing.listen(() => stream.close());
   const unwatch = options.revocations.watch(options.caller.principal, () => stream.close());
   try {
-    if (stream.ended === undefined) await copy(options, stream, from, goesOn);
+    if (stream.ended === undefined) await copy(options, stream, feed, from, goesOn);
   } finally {
-    subscription.close();
+    feed.close();
     unlisten();
     unwatch();
     stream.close();
@@ -89,6 +92,7 @@ interface Position {
 async function copy(
   { mailroom, task, end }: TaskStreamOptions,
   stream: SseStream,
+  feed: DeltaFeed,
   from: Position,
   goesOn: boolean,
 ): Promise<void> {
@@ -98,6 +102,7 @@ async function copy(
   const first = Math.max(0, start - 1);
   const journal = mailroom.runtime.follow(task.key, { after: first, once: !goesOn, signal: stream.signal });
   for await (const { number, entry } of journal) {
+    feed.before(entry);
     const outcome: RoundOutcome | undefined = round?.see(number, entry);
     for (const [index, event] of eventsOf(task.id, number, entry).entries()) {
       if (number < from.number || (number === from.number && index <= from.index)) continue;
@@ -118,8 +123,4 @@ function startOf(after: string | undefined): Position {
 
 async function isRunning(mailroom: Mailroom, key: JournalKey): Promise<boolean> {
   return (await mailroom.runtime.summary(key))?.status === "running";
-}
-
-function isDelta(note: unknown): note is DeltaNotification {
-  return typeof note === "object" && note !== null && "delta" in note && "agent" in note;
 }

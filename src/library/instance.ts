@@ -10,11 +10,14 @@ import type {
   TaskStatus,
 } from "../engine/index.js";
 import { summaryOf, type TaskSummary } from "../engine/index.js";
-import { type Answer, answerOf } from "./answer.js";
-import { Task } from "./task.js";
+import type { Answer } from "./answer.js";
+import { outcomeWithText, Task, type TextDelta } from "./task.js";
 
 /** How a message is posted: the task it belongs to, its subject, its recipients and its limits. */
-export type AskOptions = Omit<PostInput, "body" | "rows">;
+export interface AskOptions extends Omit<PostInput, "body" | "rows"> {
+  /** Receives the text that agents write, while they write it. */
+  readonly onDelta?: (delta: TextDelta) => void;
+}
 
 export interface StreamOptions extends AskOptions {
   readonly signal?: AbortSignal;
@@ -50,24 +53,25 @@ export class Instance {
 
   /** Sends a message to the swarm and waits for the result. A failed task is a result, not an exception. */
   async ask(body: string, options: AskOptions = {}): Promise<Answer> {
-    const posted = await this.#runtime.post(this.id, { body, ...options });
-    return answerOf(posted, await posted.outcome);
+    const { onDelta, ...rest } = options;
+    return outcomeWithText(this.#runtime, await this.#runtime.post(this.id, { body, ...rest }), onDelta);
   }
 
   /** Sends a message to the swarm. Resolves as soon as it is durable. */
-  async post(body: string, options: AskOptions = {}): Promise<PostedTask> {
+  async post(body: string, options: Omit<AskOptions, "onDelta"> = {}): Promise<PostedTask> {
     const posted = await this.#runtime.post(this.id, { body, ...options });
     return { ...posted, task: this.#handle(posted.taskId, posted.key) };
   }
 
   /** Sends a message to the swarm and yields events until its round has ended. */
   async *stream(body: string, options: StreamOptions = {}): AsyncGenerator<MailEvent, void, undefined> {
-    const { signal, ...rest } = options;
+    const { signal, onDelta, ...rest } = options;
     const posted = await this.post(body, rest);
     yield* posted.task.events({
       after: `${posted.number - 1}`,
       live: posted,
       ...(signal !== undefined && { signal }),
+      ...(onDelta !== undefined && { onDelta }),
     });
   }
 

@@ -3,6 +3,7 @@ import { MailroomError } from "../base/index.js";
 import type {
   ApprovalDecision,
   BreakpointResult,
+  DeltaNotification,
   HistoryItem,
   InstanceId,
   ManualReply,
@@ -38,6 +39,36 @@ export interface EventOptions {
   readonly live?: boolean | "round" | RoundStart;
   /** Ends the iteration. Default: none. */
   readonly signal?: AbortSignal;
+  /** With `live`: receives the text that agents write, while they write it. */
+  readonly onDelta?: (delta: TextDelta) => void;
+}
+
+/** A piece of text that an agent writes. It is not stored: the events have the finished text. */
+export type TextDelta = Omit<DeltaNotification, "key">;
+
+/** Passes on what agents write for a task. @returns a function that stops it */
+export function watchText(
+  runtime: Runtime,
+  key: string,
+  onDelta: ((delta: TextDelta) => void) | undefined,
+): () => void {
+  if (onDelta === undefined) return () => {};
+  const subscription = runtime.watchText(key, ({ key: _internal, ...delta }) => onDelta(delta));
+  return () => subscription.close();
+}
+
+/** Waits for the outcome of a message, and passes on what agents write until then. */
+export async function outcomeWithText(
+  runtime: Runtime,
+  posted: PostReceipt,
+  onDelta: ((delta: TextDelta) => void) | undefined,
+): Promise<Answer> {
+  const stop = watchText(runtime, posted.key, onDelta);
+  try {
+    return answerOf(posted, await posted.outcome);
+  } finally {
+    stop();
+  }
 }
 
 /** The result of a breakpoint: one text for all waiting calls, or one result per call. */
@@ -110,7 +141,7 @@ export class Task {
 
   /** @throws MailroomError `bad_input` when `after` is not the id of an event, `store_failed` */
   async *events(options: EventOptions = {}): AsyncGenerator<MailEvent, void, undefined> {
-    const { after, live = false, signal } = options;
+    const { after, live = false, signal, onDelta } = options;
     const from = after === undefined ? { number: 0, index: Number.POSITIVE_INFINITY } : parseEventId(after);
     if (from === undefined) throw new MailroomError("bad_input", `'${after}' is not the id of an event`);
     const round = typeof live === "object" ? new Round(live) : undefined;
@@ -121,14 +152,19 @@ export class Task {
       live: live !== false,
       ...(signal !== undefined && { signal }),
     });
-    for await (const { number, entry } of journal) {
-      const outcome = round?.see(number, entry);
-      for (const [index, event] of eventsOf(this.id, number, entry).entries()) {
-        if (number < from.number || (number === from.number && index <= from.index)) continue;
-        yield event;
-        if (live === "round" && endsRound(event)) return;
+    const stop = watchText(this.#runtime, this.key, live === false ? undefined : onDelta);
+    try {
+      for await (const { number, entry } of journal) {
+        const outcome = round?.see(number, entry);
+        for (const [index, event] of eventsOf(this.id, number, entry).entries()) {
+          if (number < from.number || (number === from.number && index <= from.index)) continue;
+          yield event;
+          if (live === "round" && endsRound(event)) return;
+        }
+        if (outcome !== undefined) return;
       }
-      if (outcome !== undefined) return;
+    } finally {
+      stop();
     }
     if (live !== false && this.#runtime.failure !== undefined) throw this.#runtime.failure;
   }
@@ -139,18 +175,23 @@ export class Task {
   }
 
   /** Sends another message to the task and waits for the result. */
-  async ask(body: string, options: { subject?: string } = {}): Promise<Answer> {
-    const posted = await this.post(body, options);
-    return answerOf(posted, await posted.outcome);
+  async ask(
+    body: string,
+    options: { subject?: string; onDelta?: (delta: TextDelta) => void } = {},
+  ): Promise<Answer> {
+    const { onDelta, ...rest } = options;
+    return outcomeWithText(this.#runtime, await this.post(body, rest), onDelta);
   }
 
   /**
    * Answers the calls that a paused task waits for: one text for a single call, or a result for each of several.
    * Resolves when the round that follows has ended.
    */
-  async answer(results: BreakpointAnswer): Promise<Answer> {
-    const posted = await this.answerLater(results);
-    return answerOf(posted, await posted.outcome);
+  async answer(
+    results: BreakpointAnswer,
+    options: { onDelta?: (delta: TextDelta) => void } = {},
+  ): Promise<Answer> {
+    return outcomeWithText(this.#runtime, await this.answerLater(results), options.onDelta);
   }
 
   /** The same, resolving as soon as the answer is durable. */

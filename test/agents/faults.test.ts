@@ -334,9 +334,10 @@ it("[AGENTS-T-11] a stream that is asked for again is marked", async () => {
   expect(pieces).toMatchObject([
     { delta: expect.stringContaining("The") },
     { delta: expect.any(String) },
-    { reset: true, delta: "" },
-    { delta: "The answ" },
-    { delta: "er is 42" },
+    { attempt: 2, offset: 0, reset: true, delta: "" },
+    { attempt: 2, offset: 0, delta: "The answ" },
+    { attempt: 2, offset: 8, delta: "er is 42" },
+    { attempt: 2, offset: 0, delta: "ok", call: { name: "task_complete" } },
   ]);
 });
 

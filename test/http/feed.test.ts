@@ -106,7 +106,7 @@ describe("the feed", () => {
     expect(feed.events).toContainEqual({
       event: "token",
       id: undefined,
-      data: { key: fieldOf(page.body, "key"), agent: "weather", delta: "sunny" },
+      data: { key: fieldOf(page.body, "key"), agent: "weather", attempt: 1, offset: 0, delta: "sunny" },
     });
     const before = fieldOf(page.body, "entries");
     const known = Array.isArray(before) ? before.map((entry) => fieldOf(entry, "n")) : [];

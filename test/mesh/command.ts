@@ -17,6 +17,9 @@ export async function meshCommand(
     out: (line = "") => {
       out += `${line}\n`;
     },
+    write: (text) => {
+      out += text;
+    },
     note: (line = "") => {
       notes += `${line}\n`;
     },

@@ -22,8 +22,8 @@ export interface CallParts {
   readonly signal: AbortSignal;
   /** Milliseconds. */
   readonly timeLimit: number;
-  /** Receives each piece of text. Without it the answer is not streamed. */
-  readonly onText?: (delta: string) => void;
+  /** Receives each part of the answer as it arrives. Without it the answer is not streamed. */
+  readonly onPart?: (part: StreamPart) => void;
 }
 
 export async function callModel({
@@ -31,7 +31,7 @@ export async function callModel({
   options,
   signal,
   timeLimit,
-  onText,
+  onPart,
 }: CallParts): Promise<ModelAnswer> {
   // One controller with a timer that is cleared. `AbortSignal.any` and `.timeout` cost more than the rest of a turn,
   // and the timer of `.timeout` runs for the whole limit even after the answer.
@@ -42,9 +42,9 @@ export async function callModel({
   const timer = setTimeout(() => stop.abort(modelTimedOut(timeLimit)), timeLimit);
   const call = { ...options, abortSignal: stop.signal };
   try {
-    if (onText === undefined) return await model.doGenerate(call);
+    if (onPart === undefined) return await model.doGenerate(call);
     const { stream } = await model.doStream(call);
-    return await collect(stream, onText);
+    return await collect(stream, onPart);
   } catch (error) {
     signal.throwIfAborted();
     throw stop.signal.aborted ? stop.signal.reason : error;
@@ -57,7 +57,7 @@ export async function callModel({
 /** Assembles a streamed answer. @throws MailroomError `model_failed` when the stream has no end */
 async function collect(
   stream: ReadableStream<StreamPart>,
-  onText: (delta: string) => void,
+  onPart: (part: StreamPart) => void,
 ): Promise<ModelAnswer> {
   const content: Content[] = [];
   const open = new Map<string, GrowingPart>();
@@ -70,6 +70,7 @@ async function collect(
   for await (const part of stream) {
     if ("delta" in part && typeof part.delta === "string") size += part.delta.length;
     if (size > MAX_ANSWER_BYTES) throw tooLargeAnswer(MAX_ANSWER_BYTES);
+    onPart(part);
     switch (part.type) {
       case "text-start":
         begin(part.id, { type: "text", text: "" });
@@ -84,7 +85,6 @@ async function collect(
           growing.text += part.delta;
           withMetadata(growing, part.providerMetadata);
         }
-        if (part.type === "text-delta") onText(part.delta);
         break;
       }
       case "text-end":

@@ -7,6 +7,7 @@ import { hasCode, MailroomError, type Random, type Report, type RetryPolicy } fr
 import { type HistoryItem, type Turn, TurnHeldError, type TurnResult } from "../../engine/index.js";
 import { currentMessage } from "../open-work.js";
 import { type AnswerProblem, correction, type ReadAnswer, readAnswer, toCalls } from "./answer.js";
+import { AnswerStream } from "./answer-stream.js";
 import { callModel, type ModelAnswer } from "./call.js";
 import {
   chooseCompactionPoint,
@@ -20,7 +21,7 @@ import {
 import type { WireFormat } from "./connection.js";
 import type { Failure } from "./failures.js";
 import type { Gate } from "./gate.js";
-import type { CallOptions, SdkModel } from "./language-model.js";
+import type { CallOptions, SdkModel, StreamPart } from "./language-model.js";
 import { type Correction, memoOf, reasonedOf } from "./memo.js";
 import type { ModelParams } from "./params.js";
 import { type HistoryPrompt, historyPrompt } from "./prompt.js";
@@ -73,7 +74,7 @@ const LONGEST_PAUSE_BEFORE_FALLBACK = 2_000;
 /** Takes the turn with the first model that answers. */
 export async function takeTurn(candidates: readonly Candidate[], turn: Turn): Promise<TurnResult> {
   const usage = new UsageCount();
-  const stream = { begun: false };
+  const stream = new AnswerStream(turn);
   let held: TurnHeldError | undefined;
   let failed: unknown;
   for (const [index, candidate] of candidates.entries()) {
@@ -100,8 +101,7 @@ interface TurnParts {
   readonly token: string | undefined;
   readonly usage: UsageCount;
   readonly hasFallback: boolean;
-  /** Whether clients have seen a part of an answer. */
-  readonly stream: { begun: boolean };
+  readonly stream: AnswerStream;
 }
 
 class ModelTurn {
@@ -297,25 +297,21 @@ class ModelTurn {
 
   async #ask(options: CallOptions, quiet = false): Promise<ModelAnswer> {
     const { name, model, params, print, now, random, backoff } = this.#setup;
-    const { usage, hasFallback } = this.#parts;
+    const { usage, hasFallback, stream } = this.#parts;
     const { signal } = this.#turn;
     const isStreamed = params.stream_tokens && !quiet;
-    const { stream } = this.#parts;
-    const onText = (delta: string): void => {
-      stream.begun = true;
-      this.#turn.emitDelta(delta);
-      print?.(delta);
+    const onPart = (part: StreamPart): void => {
+      const added = stream.add(part);
+      if (added !== "") print?.(added);
     };
     const call = (): Promise<ModelAnswer> => {
-      // Clients have seen an answer that is asked for again.
-      if (isStreamed && stream.begun) this.#turn.resetDeltas();
-      if (isStreamed) stream.begun = false;
+      if (!quiet) stream.begin();
       return callModel({
         model,
         options,
         signal,
         timeLimit: params.time_limit_ms,
-        ...(isStreamed && { onText }),
+        ...(isStreamed && { onPart }),
       });
     };
     const answer = await withRetries(() => this.#gate.run(call, signal), {

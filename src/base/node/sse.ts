@@ -62,6 +62,11 @@ export class SseWriter {
     return this.#end;
   }
 
+  /** Whether the reader has not taken what was sent last. */
+  get isBehind(): boolean {
+    return this.#response.writableNeedDrain;
+  }
+
   /** Writes the text of an event and, when the buffer is full, waits until the reader has taken some of it. */
   async send(text: string | Uint8Array): Promise<void> {
     if (this.#end !== undefined) return;
@@ -73,6 +78,11 @@ export class SseWriter {
     if (this.#end !== undefined) return;
     this.#write(text);
     if (this.#isFull()) this.#drop();
+  }
+
+  /** Writes what may get lost, for callers that send little and nothing while the reader is behind. */
+  offer(text: string): void {
+    if (this.#end === undefined) this.#write(text);
   }
 
   end(): void {

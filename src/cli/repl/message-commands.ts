@@ -2,6 +2,7 @@
 import { MailroomError } from "../../base/index.js";
 import { endsRound, type MessageAnswer, type MessageOptions, type TaskEvent } from "../../client/index.js";
 import { EXIT, type ExitCode } from "../exit.js";
+import { LiveAnswer } from "../live-answer.js";
 import { createRenderer } from "../render.js";
 import { escapeControlCharacters } from "../terminal.js";
 import { type ParsedArguments, type ReplCommand, type ReplSession, show } from "./command.js";
@@ -105,12 +106,21 @@ export async function renderEvents(
     columns: terminal.columns,
     verbose: session.verbose,
   });
+  const answer = terminal.interactive ? new LiveAnswer(terminal) : undefined;
   let last: TaskEvent | undefined;
   for await (const event of events) {
     last = event;
     if (session.json) terminal.json(event);
-    else for (const line of render(event)) terminal.out(line);
+    else if (answer?.take(event) !== true) {
+      const lines = render(event);
+      if (lines.length === 0) continue;
+      const printed = answer?.end() ?? "";
+      // The answer is on the terminal already.
+      const isShown = printed !== "" && endsRound(event) && event.data.response?.trim() === printed.trim();
+      for (const line of isShown ? lines.slice(0, 1) : lines) terminal.out(line);
+    }
   }
+  answer?.end();
   if (last === undefined || !endsRound(last)) return EXIT.ok;
   const status = last.data.status ?? (last.event === "task_error" ? "failed" : "completed");
   if (!session.json && status === "paused" && waitsForAnswer(last) && last.data.task_id !== undefined) {

@@ -3,6 +3,7 @@
  * beginning; new entries come from the feed. Entries are in one array without gaps.
  */
 import { signal } from "@preact/signals";
+import { type WrittenText, WrittenTexts } from "../../base/index.js";
 import type { JournalEntry } from "../model/journal-entry.js";
 import { type LanesModel, lanesOf } from "../model/lanes.js";
 import { Travel } from "../model/travel.js";
@@ -30,8 +31,8 @@ export class OpenTask {
   readonly version = signal(0);
   /** Retention removed it; what was read stays. */
   readonly removed = signal(false);
-  /** What agents are saying right now, by name. */
-  readonly saying = signal<ReadonlyMap<string, string>>(new Map());
+  /** What agents are writing right now. */
+  readonly writing = signal<readonly WrittenText[]>([]);
   /** Agents that work now, as far as the feed told. */
   readonly doing = signal<readonly string[]>([]);
   /** The last number of the journal, known or not. */
@@ -40,6 +41,7 @@ export class OpenTask {
   lanes: LanesModel = lanesOf();
   travel = new Travel();
 
+  readonly #texts = new WrittenTexts();
   readonly #path: string;
   #closed = false;
   #filling: Promise<void> | undefined;
@@ -54,7 +56,11 @@ export class OpenTask {
       onFeed("entries", ({ key, first, entries }) => {
         if (key === this.head.value?.key) this.#arrived(first, entries);
       }),
-      onFeed("hello", () => void this.fill()),
+      onFeed("hello", () => {
+        // Of another connection, perhaps of a server that has ended.
+        this.#endWriting();
+        void this.fill();
+      }),
       onFeed("reset", () => void this.fill()),
       onFeed("removed", ({ key }) => {
         if (key === this.head.value?.key) this.removed.value = true;
@@ -64,11 +70,10 @@ export class OpenTask {
         this.doing.value = task.doing;
         if (task.number > this.last) void this.fill();
       }),
-      onFeed("token", ({ key, agent, delta }) => {
-        if (key !== this.head.value?.key) return;
-        const said = new Map(this.saying.value);
-        said.set(agent, (said.get(agent) ?? "") + delta);
-        this.saying.value = said;
+      onFeed("token", (token) => {
+        if (token.key !== this.head.value?.key) return;
+        this.#texts.add(token);
+        this.writing.value = this.#texts.all;
       }),
     );
     watch(id);
@@ -168,18 +173,19 @@ export class OpenTask {
   }
 
   #note(entries: readonly JournalEntry[]): void {
-    let said: Map<string, string> | undefined;
     for (const entry of entries) {
       if (entry.t === "paused") this.status.value = "paused";
       else if (entry.t === "completed" || entry.t === "failed" || entry.t === "cancelled")
         this.status.value = entry.t;
       else if (entry.t === "resumed") this.status.value = "running";
-      if ((entry.t === "turn" || entry.t === "turn_failed") && this.saying.value.has(entry.agent)) {
-        said ??= new Map(this.saying.value);
-        said.delete(entry.agent);
-      }
+      if (entry.t === "turn" || entry.t === "turn_failed") this.#endWriting(entry.agent);
     }
-    if (said !== undefined) this.saying.value = said;
+  }
+
+  #endWriting(agent?: string): void {
+    if (this.writing.value.length === 0) return;
+    this.#texts.end(agent);
+    this.writing.value = this.#texts.all;
   }
 
   /** Reads what follows on the last known entry. */

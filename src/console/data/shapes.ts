@@ -1,4 +1,5 @@
 /** The shapes of the server's answers. */
+import type { TokenData } from "../../base/index.js";
 import type { JournalEntry } from "../model/journal-entry.js";
 
 export type Status = "running" | "paused" | "completed" | "failed" | "cancelled";
@@ -92,7 +93,7 @@ export interface FeedEvents {
     readonly first: number;
     readonly entries: readonly JournalEntry[];
   };
-  readonly token: { readonly key: string; readonly agent: string; readonly delta: string };
+  readonly token: TokenData & { readonly key: string };
   readonly counts: TaskCounts;
   readonly stats: { readonly row: readonly (number | null)[] };
   readonly swarm: { readonly name: string; readonly definition: string };

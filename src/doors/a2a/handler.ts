@@ -5,10 +5,12 @@ import { isUuid } from "../../base/index.js";
 import { type InstanceId, type JournalLocation, type RowsFor, readDecisions } from "../../engine/index.js";
 import type { Instance, Mailroom, Task as MailTask } from "../../library/index.js";
 import { failureOf, type Report } from "./failures.js";
+import { GrowingAnswer } from "./growing-answer.js";
 import { hasEnded, type Round, RoundReader } from "./rounds.js";
 import {
   type A2AError,
   type AgentCard,
+  type Artifact,
   ExtendedAgentCardNotConfiguredError,
   type Message,
   PushNotificationNotSupportedError,
@@ -23,6 +25,7 @@ import {
 } from "./sdk.js";
 import type { SentMessages } from "./sent-messages.js";
 import {
+  answerArtifact,
   answerIn,
   artifactOf,
   decisionsIn,
@@ -221,14 +224,31 @@ export class A2aHandler implements A2ARequestHandler {
     const taskId = roundId(location.key, found.round.number);
     const { contextId } = location;
     yield { payload: { $case: "task", value: taskOf(location, found.round) } };
-    for await (const { round } of this.#changes(found)) {
-      const artifact = artifactOf(round);
-      if (artifact !== undefined) {
-        const value = { taskId, contextId, artifact, append: false, lastChunk: true, metadata: undefined };
-        yield { payload: { $case: "artifactUpdate", value } };
+    const artifactUpdate = (artifact: Artifact, append: boolean, lastChunk: boolean): StreamResponse => {
+      const value = { taskId, contextId, artifact, append, lastChunk, metadata: undefined };
+      return { payload: { $case: "artifactUpdate", value } };
+    };
+    const answer = new GrowingAnswer(this.#mailroom, location.key);
+    const changes = this.#changes(found);
+    try {
+      for (let next = changes.next(); ; ) {
+        const changed = await Promise.race([next, answer.changed()]);
+        for (const { text, append } of answer.take()) {
+          yield artifactUpdate(answerArtifact(text), append, false);
+        }
+        if (changed === undefined) continue;
+        if (changed.done === true) return;
+        const { round } = changed.value;
+        const artifact = artifactOf(round);
+        if (artifact !== undefined) yield artifactUpdate(artifact, false, true);
+        const value = { taskId, contextId, status: statusOf(location, round), metadata: undefined };
+        yield { payload: { $case: "statusUpdate", value } };
+        next = changes.next();
       }
-      const value = { taskId, contextId, status: statusOf(location, round), metadata: undefined };
-      yield { payload: { $case: "statusUpdate", value } };
+    } finally {
+      answer.close();
+      // Not awaited: it may be waiting for an entry.
+      changes.return().catch(() => {});
     }
   }
 

@@ -108,11 +108,16 @@ export function statusOf(location: RoundLocation, round: Round): TaskStatus {
 /** The swarm's answer, if the round has one. */
 export function artifactOf(round: Round): Artifact | undefined {
   if (round.status !== "completed" || round.reply === undefined) return undefined;
+  return answerArtifact(round.reply.text);
+}
+
+/** A round has one answer, so that its name is its id: clients see it grow before it has any other. */
+export function answerArtifact(text: string): Artifact {
   return {
-    artifactId: round.reply.id,
+    artifactId: "answer",
     name: "answer",
     description: "",
-    parts: [textPart(round.reply.text)],
+    parts: [textPart(text)],
     metadata: undefined,
     extensions: [],
   };

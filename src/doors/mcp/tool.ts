@@ -19,7 +19,8 @@ export interface ToolCall {
   readonly signal: AbortSignal;
   /** Whether the client asked for progress notifications. */
   readonly wantsProgress: boolean;
-  progress(message: string): void;
+  /** @param meta for programs, under names of ours */
+  progress(message: string, meta?: Readonly<Record<string, unknown>>): void;
 }
 
 export interface ToolOptions<S extends StandardSchemaWithJSON> {
@@ -66,11 +67,17 @@ function callOf({ mcpReq }: ServerContext): ToolCall {
   return {
     signal: mcpReq.signal,
     wantsProgress: token !== undefined,
-    progress(message) {
+    progress(message, meta) {
       if (token === undefined) return;
       progress++;
+      const params = {
+        progressToken: token,
+        progress,
+        message,
+        ...(meta !== undefined && { _meta: { ...meta } }),
+      };
       mcpReq
-        .notify({ method: "notifications/progress", params: { progressToken: token, progress, message } })
+        .notify({ method: "notifications/progress", params })
         // A client that disconnected can read everything later.
         .catch(() => {});
     },

@@ -9,8 +9,9 @@ import {
   readDecisions,
   TASK_STATUSES,
 } from "../../engine/index.js";
-import type { Instance, Task } from "../../library/index.js";
+import type { Instance, Task, TextDelta } from "../../library/index.js";
 import { addTool, type ToolAnswer, type ToolCall, type ToolHost, within } from "./tool.js";
+import { WrittenProgress } from "./written-progress.js";
 
 /** Most clients abort a call after a minute. */
 const MAX_WAIT = 50;
@@ -233,12 +234,18 @@ async function waitFor(
 /** Reports progress to clients that asked for it, until the round ends. Best effort. */
 async function watch(task: Task, start: RoundStart, signal: AbortSignal, call: ToolCall): Promise<void> {
   if (!call.wantsProgress) return;
+  const written = new WrittenProgress(call);
+  const onDelta = (delta: TextDelta): void => written.add(delta);
+  const options = { after: `${start.number}`, live: start, signal, onDelta };
   try {
-    for await (const { event, data } of task.events({ after: `${start.number}`, live: start, signal })) {
+    for await (const { event, data } of task.events(options)) {
+      written.flush();
       call.progress(`${event}: ${data.description}`);
     }
   } catch {
     // The outcome reports the failure.
+  } finally {
+    written.close();
   }
 }
 

@@ -6,6 +6,7 @@ import {
   type CommitNotification as JournalCommitNote,
   type Numbered,
 } from "../../journal/index.js";
+import type { StreamedCall } from "../agent.js";
 import type { InstanceId } from "../ports.js";
 import type { Entry } from "../task/entries.js";
 
@@ -18,9 +19,19 @@ export type CommitNote = JournalCommitNote<Entry>;
 export interface DeltaNotification {
   readonly key: JournalKey;
   readonly agent: string;
+  /** Grows each time that the agent's answer begins again. */
+  readonly attempt: number;
+  /** The call whose answer this is; absent for the agent's own text. */
+  readonly call?: StreamedCall;
+  /** Length of the text before this piece, in UTF-16 code units. */
+  readonly offset: number;
   readonly delta: string;
-  /** The pieces before this one are invalid: the answer begins again. */
+  /** All earlier pieces of the agent are invalid: its answer begins again. */
   readonly reset?: true;
+}
+
+export function isDelta(note: unknown): note is DeltaNotification {
+  return typeof note === "object" && note !== null && "delta" in note && "agent" in note;
 }
 
 /** Published when a client starts or stops watching a task live. */

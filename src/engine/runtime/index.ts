@@ -1,12 +1,14 @@
 export type { RuntimeLimits } from "../settings.js";
 export { StoppedError } from "./abort-handle.js";
 export type { ActionOverride } from "./actions.js";
+export { DeltaBuffer } from "./delta-buffer.js";
 export {
   ALL_TASKS_CHANNEL,
   type CommitNote,
   type DeltaNotification,
   deltaChannel,
   isCommitNotification,
+  isDelta,
   isTaskRemoval,
   isWatchNotification,
   type NumberedEntry,

@@ -7,7 +7,15 @@
 
 import type { Clock, Ids } from "../../base/index.js";
 import { defaultsOf, MailroomError, messageOf, type Report } from "../../base/index.js";
-import type { Bus, Handling, JournalKey, Loop, Reactor, RowWrite } from "../../journal/index.js";
+import type {
+  Bus,
+  Handling,
+  JournalKey,
+  Loop,
+  Reactor,
+  RowWrite,
+  Subscription,
+} from "../../journal/index.js";
 import { Followers, type FollowOptions, follow, Kernel, systemLoop } from "../../journal/index.js";
 import type { Action } from "../agent.js";
 import type { Carrier } from "../carrier.js";
@@ -30,6 +38,9 @@ import { closed, refused, toTaskError, unknownTask } from "./errors.js";
 import { Eviction } from "./eviction.js";
 import {
   ALL_TASKS_CHANNEL,
+  type DeltaNotification,
+  deltaChannel,
+  isDelta,
   type NumberedEntry,
   publishCommit,
   taskChannel,
@@ -552,6 +563,23 @@ export class Runtime {
   workingAgents(key: JournalKey): readonly string[] {
     const live = this.#kernel.peek(key);
     return live === undefined ? [] : [...live.work.doing.keys()];
+  }
+
+  /**
+   * Passes on the text that agents stream for a task, beginning with what running turns have streamed so far. Notes are
+   * of no use after the entries that follow them.
+   */
+  watchText(key: JournalKey, take: (note: DeltaNotification) => void): Subscription {
+    const subscription = this.bus.subscribe(deltaChannel(key), (note) => {
+      if (isDelta(note)) take(note);
+    });
+    const live = this.#kernel.peek(key);
+    try {
+      if (live !== undefined) for (const note of this.#turns.textOf(live)) take(note);
+    } catch (cause) {
+      this.report({ code: "listener_failed", message: messageOf(cause), task: key, cause });
+    }
+    return subscription;
   }
 
   /** A task's journal as a stream. Ends when the runtime is closed or the task is removed. */

@@ -7,6 +7,7 @@ import type { Command } from "../task/commands.js";
 import type { MailboxItem, TaskState } from "../task/state.js";
 import type { AbortHandle } from "./abort-handle.js";
 import { taskChannel } from "./follow.js";
+import type { TurnText } from "./turn-text.js";
 
 export type Carried = Extract<Command, { type: "carried" }>;
 
@@ -41,8 +42,8 @@ export interface RunningTurn {
   readonly attempt: number;
   /** The caller's params when the turn started. */
   readonly params: Turn["params"];
-  /** Streamed text that waits until the mail of the turn is durable. */
-  deltas: string | undefined;
+  /** What it has streamed so far, if anything. */
+  text: TurnText | undefined;
   /** As the agent reported it. */
   usage: Usage | undefined;
   /** Usage of attempts that were interrupted. */

@@ -6,6 +6,7 @@ import type {
   HistoryItem,
   OfferedTool,
   ResultItem,
+  StreamedCall,
   TaskInfo,
   ToolChoice,
   Turn,
@@ -17,7 +18,7 @@ import type { LiveTask, RunningTurn } from "./task-work.js";
 
 /** Receives the streamed text of an answer. */
 export interface DeltaSink {
-  delta(live: LiveTask, turn: RunningTurn, delta: string): void;
+  delta(live: LiveTask, turn: RunningTurn, delta: string, call?: StreamedCall): void;
   reset(live: LiveTask, turn: RunningTurn): void;
 }
 
@@ -62,8 +63,8 @@ export class TurnView implements Turn {
     this.#state = live.state;
   }
 
-  get emitDelta(): (delta: string) => void {
-    return (delta) => this.#sink.delta(this.#live, this.#turn, delta);
+  get emitDelta(): Turn["emitDelta"] {
+    return (delta, call) => this.#sink.delta(this.#live, this.#turn, delta, call);
   }
 
   get resetDeltas(): () => void {

@@ -2,7 +2,15 @@
 
 import { type Clock, hasCode, messageOf, type Report } from "../../base/index.js";
 import type { Bus, Handling, JournalKey, Loop } from "../../journal/index.js";
-import { sumOf, type ToolChoice, type Turn, TurnHeldError, type TurnResult, type Usage } from "../agent.js";
+import {
+  type StreamedCall,
+  sumOf,
+  type ToolChoice,
+  type Turn,
+  TurnHeldError,
+  type TurnResult,
+  type Usage,
+} from "../agent.js";
 import type { InstanceId } from "../ports.js";
 import type { RuntimeLimits } from "../settings.js";
 import type { AnswerTurn, Command, VettedCall } from "../task/commands.js";
@@ -15,6 +23,7 @@ import { type DeltaNotification, deltaChannel } from "./follow.js";
 import type { Scheduler } from "./scheduler.js";
 import type { Doing, LiveTask, RunningTurn, TaskKernel, Tasks, TaskUnit, TaskWork } from "./task-work.js";
 import { TurnView } from "./turn.js";
+import { TurnText } from "./turn-text.js";
 import { vetCalls } from "./vetting.js";
 
 export interface TurnsParts {
@@ -40,9 +49,6 @@ interface NextTurn {
   readonly agent: string;
   readonly mails: readonly [MailboxItem, ...MailboxItem[]];
 }
-
-/** Limit on streamed characters that wait until the mail of the turn is durable. */
-const MOST_KEPT_BACK = 64 * 1024;
 
 export class Turns {
   readonly #parts: TurnsParts;
@@ -189,11 +195,16 @@ export class Turns {
   /** The mail that these turns work on may be durable now. */
   flushDeltas(live: LiveTask): void {
     for (const doing of live.work.doing.values()) {
-      if (doing.kind !== "turn" || doing.deltas === undefined || !isDurable(live, doing)) continue;
-      const { deltas } = doing;
-      doing.deltas = undefined;
-      this.#publish(live.key, doing.agent, deltas);
+      if (doing.kind !== "turn" || doing.text === undefined || doing.text.isPublic) continue;
+      if (isDurable(live, doing)) this.#publishAll(doing.text);
     }
+  }
+
+  /** What the turns of a task have streamed so far. */
+  textOf(live: LiveTask): DeltaNotification[] {
+    return [...live.work.doing.values()].flatMap((doing) =>
+      doing.kind === "turn" && doing.text?.isPublic === true ? doing.text.all() : [],
+    );
   }
 
   // --- choosing ---------------------------------------------------------------------------------------------------
@@ -273,7 +284,7 @@ export class Turns {
       abortHandle,
       attempt,
       params,
-      deltas: undefined,
+      text: undefined,
       usage: undefined,
       usedBefore,
     };
@@ -361,6 +372,8 @@ export class Turns {
       this.#stopped(live, turn, stopped);
       return;
     }
+    // What it streamed will be no answer.
+    this.reset(live, turn);
     const message = messageOf(error);
     if (!(error instanceof TurnHeldError)) {
       report({ code: "agent_error", message, task: live.key, cause: error });
@@ -384,6 +397,7 @@ export class Turns {
   }
 
   #stopped(live: LiveTask, turn: RunningTurn, { reason }: StoppedError): void {
+    this.reset(live, turn);
     switch (reason) {
       case "interrupt": {
         // Runs again with the interrupt appended, unless its mail is gone or nothing may start now.
@@ -436,7 +450,7 @@ export class Turns {
 
   /** The answer is decided. If actions follow, the turn continues with them. */
   decided(live: LiveTask, turn: RunningTurn): void {
-    turn.deltas = undefined;
+    turn.text = undefined;
     if (live.state.agents.get(turn.agent)?.turn !== undefined) this.#set(live, turn.agent, ACTING);
     else this.#free(live, turn.agent);
   }
@@ -491,27 +505,29 @@ export class Turns {
     this.#parts.freed(live.key);
   }
 
-  delta(live: LiveTask, turn: RunningTurn, delta: string): void {
+  delta(live: LiveTask, turn: RunningTurn, delta: string, call?: StreamedCall): void {
     // An ended turn streams nothing: the numbers of rolled back mail are used again for other mail.
     if (!this.#isCurrent(live, turn)) return;
-    if (isDurable(live, turn) && turn.deltas === undefined) {
-      this.#publish(live.key, turn.agent, delta);
-      return;
-    }
-    const kept = turn.deltas ?? "";
-    if (kept.length + delta.length <= MOST_KEPT_BACK) turn.deltas = kept + delta;
+    turn.text ??= new TurnText(live.key, turn.agent, turn.attempt);
+    const piece = turn.text.add(delta, call);
+    if (turn.text.isPublic) this.#publish(piece);
+    else if (isDurable(live, turn)) this.#publishAll(turn.text);
   }
 
   reset(live: LiveTask, turn: RunningTurn): void {
     if (!this.#isCurrent(live, turn)) return;
-    // Nothing was published if the pieces are still held back.
-    if (turn.deltas !== undefined) turn.deltas = "";
-    else if (isDurable(live, turn)) this.#publish(live.key, turn.agent, "", true);
+    const mark = turn.text?.reset();
+    // Nothing was published if the text is still held back.
+    if (turn.text?.isPublic === true) this.#publish(mark);
   }
 
-  #publish(key: JournalKey, agent: string, delta: string, reset = false): void {
-    const note: DeltaNotification = { key, agent, delta, ...(reset && { reset }) };
-    this.#parts.bus.publish(deltaChannel(key), note);
+  #publishAll(text: TurnText): void {
+    text.isPublic = true;
+    for (const piece of text.all()) this.#publish(piece);
+  }
+
+  #publish(note: DeltaNotification | undefined): void {
+    if (note !== undefined) this.#parts.bus.publish(deltaChannel(note.key), note);
   }
 }
 

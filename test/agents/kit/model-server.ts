@@ -17,7 +17,9 @@ export type Behaviour =
   /** Never answers. */
   | { readonly silent: true }
   /** Sends this many frames of a stream, then closes the connection. */
-  | { readonly cutAfter: number; readonly reply: Reply };
+  | { readonly cutAfter: number; readonly reply: Reply }
+  /** Sends this many frames of a stream, and the rest later. */
+  | (Reply & { readonly pauseAfter: number; readonly until: Promise<void> });
 
 export interface Request extends Asked {
   readonly headers: IncomingMessage["headers"];
@@ -123,6 +125,12 @@ export class ModelServer {
     const frames = format.frames(reply, id);
     if ("cutAfter" in behaviour) {
       response.write(frames.slice(0, behaviour.cutAfter).join(""), () => response.destroy());
+      return;
+    }
+    if ("pauseAfter" in behaviour) {
+      response.write(frames.slice(0, behaviour.pauseAfter).join(""));
+      await behaviour.until;
+      response.end(frames.slice(behaviour.pauseAfter).join(""));
       return;
     }
     response.end(frames.join(""));

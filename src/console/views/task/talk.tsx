@@ -100,10 +100,11 @@ export function TalkOfTask({ task }: { readonly task: OpenTask }) {
   const version = task.version.value;
   const parts = useMemo(() => partsOf(task.entries), [version]);
   const box = useRef<HTMLDivElement>(null);
-  const saying = task.saying.value;
+  const writing = task.writing.value;
+  const written = writing.reduce((sum, { text }) => sum + text.length, 0);
   useEffect(() => {
     if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
-  }, [version, saying.size]);
+  }, [version, written]);
   void digestVersion.value;
   const head = task.head.value;
   const digest =
@@ -120,13 +121,13 @@ export function TalkOfTask({ task }: { readonly task: OpenTask }) {
             <Between part={part} key={`b${index}`} />
           ),
         )}
-        {[...saying].map(([agent, text]) => (
-          <article class="bubble" key={agent}>
+        {writing.map(({ agent, tool, text }, index) => (
+          <article class="bubble" key={`w${index}`}>
             <header>
               <b>
                 <Text>{agent}</Text>
               </b>
-              <span class="pulse">writes</span>
+              <span class="pulse">{tool === "task_complete" ? "answers" : "writes"}</span>
             </header>
             <Markdown text={text} />
           </article>

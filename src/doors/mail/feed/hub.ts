@@ -5,8 +5,8 @@
 import type { Clock, Report } from "../../../base/index.js";
 import {
   ALL_TASKS_CHANNEL,
+  DeltaBuffer,
   type DeltaNotification,
-  deltaChannel,
   type Entry,
   type InstanceId,
   isTaskRemoval,
@@ -14,7 +14,7 @@ import {
   type TaskStatus,
   WATCH_CHANNEL,
 } from "../../../engine/index.js";
-import { eventText, formatEvent, type StatsSource } from "../../../extension/index.js";
+import { eventText, formatEvent, type StatsSource, tokenData } from "../../../extension/index.js";
 import {
   Feed,
   type JournalKey,
@@ -62,10 +62,14 @@ export interface FeedHubParts {
 interface Watched {
   readonly listeners: Set<FeedListener>;
   readonly deltas: Subscription;
-  /** Rows since the last flush. */
-  rows: { readonly place: RowPlace; readonly entries: readonly Entry[] }[];
-  /** Partial text since the last flush, by agent. */
-  text: Map<string, string>;
+  /** Rows since the last flush, each with the partial text before it. */
+  rows: {
+    readonly text: readonly DeltaNotification[];
+    readonly place: RowPlace;
+    readonly entries: readonly Entry[];
+  }[];
+  /** Partial text since the last row or flush. */
+  readonly text: DeltaBuffer;
 }
 
 interface Counting {
@@ -180,19 +184,20 @@ export class FeedHub {
   }
 
   #watch(listener: FeedListener, key: JournalKey): void {
-    const { bus } = this.#parts.mailroom;
+    const { bus, runtime } = this.#parts.mailroom;
     const known = this.#watched.get(key);
     if (known !== undefined) {
       known.listeners.add(listener);
+      // It has missed the beginning of what is being written.
+      runtime.watchText(key, (note) => listener.push(this.#token(note))).close();
       return;
     }
-    const deltas = bus.subscribe(deltaChannel(key), (note) => {
-      const watched = this.#watched.get(key);
-      if (watched === undefined || !isDelta(note)) return;
-      watched.text.set(note.agent, (watched.text.get(note.agent) ?? "") + note.delta);
+    const text = new DeltaBuffer();
+    const deltas = runtime.watchText(key, (note) => {
+      text.add(note);
       this.#scheduleEntries();
     });
-    this.#watched.set(key, { listeners: new Set([listener]), deltas, rows: [], text: new Map() });
+    this.#watched.set(key, { listeners: new Set([listener]), deltas, rows: [], text });
     // Events of other swarms that work on the task are fetched while it is watched.
     bus.publish(WATCH_CHANNEL, { key, watching: true });
   }
@@ -205,7 +210,7 @@ export class FeedHub {
     addChange(this.#changes, place.journal, place.first, taken);
     const watched = this.#watched.get(place.journal);
     if (watched !== undefined) {
-      watched.rows.push({ place, entries: taken });
+      watched.rows.push({ text: watched.text.take(), place, entries: taken });
       this.#scheduleEntries();
     }
     this.#tasksTimer ??= this.#parts.clock.after(TASKS_EVERY, () => void this.#sendTasks());
@@ -222,9 +227,9 @@ export class FeedHub {
     for (const [key, watched] of this.#watched) {
       const { rows, text, listeners } = watched;
       watched.rows = [];
-      watched.text = new Map();
-      const chunks = [...text].map(([agent, delta]) => this.#passing("token", { key, agent, delta }));
-      for (const { place, entries } of rows) {
+      const chunks: Chunk[] = [];
+      for (const { text: before, place, entries } of rows) {
+        for (const note of before) chunks.push(this.#token(note));
         const json = entriesJson(key, place.first, entries);
         chunks.push(
           new Chunk(cursors, {
@@ -235,6 +240,7 @@ export class FeedHub {
           }),
         );
       }
+      for (const note of text.take()) chunks.push(this.#token(note));
       for (const chunk of chunks) for (const listener of listeners) listener.push(chunk);
     }
     this.#entriesSent = this.#taken;
@@ -388,6 +394,10 @@ export class FeedHub {
       });
   }
 
+  #token(note: DeltaNotification): Chunk {
+    return this.#passing("token", { key: note.key, ...tokenData(note) });
+  }
+
   /** An event that is not repeated. */
   #passing(event: string, data: unknown): Chunk {
     const text = formatEvent({ event, data });
@@ -418,8 +428,4 @@ export function entriesJson(key: JournalKey, first: number, entries: readonly En
 function areEntries(entries: readonly object[]): entries is readonly Entry[] {
   const [first] = entries;
   return first !== undefined && "t" in first;
-}
-
-function isDelta(note: unknown): note is DeltaNotification {
-  return typeof note === "object" && note !== null && "delta" in note && "agent" in note;
 }
