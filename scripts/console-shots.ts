@@ -9,49 +9,17 @@
 import { mkdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Page } from "playwright-core";
-import { createServer } from "../src/server/index.js";
 import { openBrowser } from "../test/console/browser.js";
-import { INCIDENT, opsSwarm, QUESTIONS } from "../test/console/ops.js";
+import { QUESTIONS } from "../test/console/ops.js";
+import { openScene } from "../test/console/scene.js";
 
 const folder = resolve(process.argv[2] ?? "docs/images");
 const PEOPLE = ["ann", "raj", "mei", "ci", "nightly"];
 
 await mkdir(folder, { recursive: true });
-const server = await createServer({
-  swarm: opsSwarm({ pace: 0.6 }),
-  dev: true,
-  data: false,
-  settings: { log: { level: "silent" } },
-});
-const url = await server.listen({ port: 0 });
-
-async function call<T>(path: string, who: string, body?: unknown): Promise<T> {
-  const response = await fetch(`${url}${path}`, {
-    method: body === undefined ? "GET" : "POST",
-    headers: { authorization: `Bearer ${who}`, "content-type": "application/json" },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`);
-  return JSON.parse(text);
-}
-
-const post = (who: string, body: string) =>
-  call<{ task_id: string }>("/message", `user:${who}`, { body, wait: false });
-
-interface Journal {
-  readonly key: string;
-  readonly status: string;
-}
-
-async function until(who: string, id: string, status: string): Promise<Journal> {
-  while (true) {
-    const journal = await call<Journal>(`/tasks/${id}/journal?limit=1`, `user:${who}`);
-    if (journal.status === status) return journal;
-    await new Promise((done) => setTimeout(done, 100));
-  }
-}
-
+const scene = await openScene({ pace: 0.6 });
+const { url, post } = scene;
+const { key } = scene.done;
 const browser = await openBrowser();
 console.log(`${url}: at work`);
 
@@ -60,26 +28,11 @@ let asking = true;
 const background = (async () => {
   for (let count = 0; asking; count++) {
     const person = PEOPLE[count % PEOPLE.length] ?? "ann";
-    await post(person, QUESTIONS[(count * 3) % QUESTIONS.length] ?? QUESTIONS[0]);
+    await post(`user:${person}`, QUESTIONS[(count * 3) % QUESTIONS.length] ?? QUESTIONS[0]);
     await new Promise((done) => setTimeout(done, 220 + ((count * 67) % 240)));
   }
 })();
 
-const first = await post("ann", INCIDENT);
-await until("ann", first.task_id, "paused");
-await new Promise((done) => setTimeout(done, 4_000));
-await call(`/tasks/${first.task_id}/breakpoint`, "user:ann", {
-  results: "yes, roll back. I watch the canary",
-  wait: false,
-});
-const { key } = await until("ann", first.task_id, "completed");
-for (const [who, text] of [
-  ["mei", "Checkout in eu-west is slow again since 19:20: same cause as before?"],
-  ["raj", "Checkout retries went up fourfold after the last deploy. Roll back?"],
-] as const) {
-  const { task_id } = await post(who, text);
-  await until(who, task_id, "paused");
-}
 await new Promise((done) => setTimeout(done, 25_000));
 
 interface Shot {
@@ -95,12 +48,15 @@ const SHOTS: readonly Shot[] = [
   { name: "tasks", path: "tasks", ready: ".task-row .spark" },
   { name: "tasks-dark", path: "tasks", theme: "dark", ready: ".task-row .spark" },
   { name: "task", path: `all/${key}?sel=3`, ready: ".inspector" },
-  { name: "task-dark", path: `all/${key}?sel=39`, theme: "dark", ready: ".inspector" },
+  { name: "task-dark", path: `all/${key}?sel=43`, theme: "dark", ready: ".inspector" },
   { name: "as-of", path: `all/${key}?at=22&sel=22`, ready: ".state-as-of" },
   { name: "agents", path: `all/${key}?view=agents`, ready: ".agent-memory" },
   { name: "conversation", path: `all/${key}?view=talk`, ready: ".bubble" },
   { name: "cost", path: `all/${key}?view=cost`, ready: ".cost-view" },
   { name: "needs-you", path: "needs-you", ready: ".ask" },
+  { name: "approval", path: "tasks", ready: "text=asks you to approve" },
+  { name: "federation", path: "federation", ready: "text=auditor" },
+  { name: "mesh", path: "mesh", ready: "text=asks to join" },
   { name: "swarm", path: "swarm", ready: ".graph" },
   { name: "system", path: "system", ready: ".plot canvas, .empty" },
   {
@@ -137,4 +93,4 @@ for (const { name, path, theme = "light", phone = false, ready, after } of SHOTS
 asking = false;
 await background;
 await browser.close();
-await server.close(0);
+await scene.close();

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { type BreakpointAnswer, callOptions } from "./options.js";
 import type { CallOptions, Transport, TransportRequest, WriteOptions } from "./transport.js";
-import { AnyObject } from "./wire.js";
+import { AnyObject, WaitingCall } from "./wire.js";
 
 const Approval = z.looseObject({
   key: z.string(),
@@ -12,18 +12,7 @@ const Approval = z.looseObject({
   since: z.string(),
   /** `owner`, `approver` or `admin`: why the caller may answer. */
   right: z.string(),
-  calls: z.array(
-    z.looseObject({
-      agent: z.string(),
-      call_id: z.string(),
-      name: z.string(),
-      arguments: z.string(),
-      /** `breakpoint`: a person supplies the result. `approval`: a person decides whether the call runs. */
-      kind: z.optional(z.string()),
-      /** When it can no longer be approved. */
-      expires: z.optional(z.string()),
-    }),
-  ),
+  calls: z.array(WaitingCall),
   approvers: z.array(z.string()),
 });
 /** A task that waits for a person, as far as the caller may see it. */

@@ -82,4 +82,5 @@ export type {
   SwarmReceipt,
   TaskStatus,
   TaskSummary,
+  WaitingCall,
 } from "./wire.js";

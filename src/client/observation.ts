@@ -4,7 +4,7 @@
  */
 import * as z from "zod/mini";
 import type { Entry } from "../engine/index.js";
-import { BreakpointCall, TaskStatus, TaskSummary } from "./wire.js";
+import { TaskStatus, TaskSummary, WaitingCall } from "./wire.js";
 
 /** An entry of a journal and its number. A model's opaque memo is replaced by `true`. */
 export type JournalEntry = Entry & { readonly n: number };
@@ -70,7 +70,7 @@ export const TaskDigest = z.looseObject({
   /** Blocks `[index in agents, from, to, flags]`, in milliseconds since the task was opened; at most 120. */
   lanes: z.array(z.tuple([z.number(), z.number(), z.number(), z.number()])),
   /** Calls that wait for a person, with the agent that made them. */
-  open: z.array(z.extend(BreakpointCall, { agent: z.string() })),
+  open: z.array(WaitingCall),
   /** What an agent needs before the task can continue, and its words. */
   held: z.nullable(z.looseObject({ reason: z.string(), agent: z.string(), message: z.string() })),
   /** Who may answer: `role:id`; the task's owner comes first. */
@@ -150,6 +150,8 @@ export const Traffic = z.looseObject({
       busy: z.number(),
       tokens: z.looseObject({ input: z.number(), output: z.number(), cached: z.number() }),
       cost: z.nullable(z.number()),
+      /** Of the last turn that named one. */
+      model: z.optional(z.nullable(z.string())),
     }),
   ),
   /** `from` and `to`: an agent, `agent@swarm`, `user` or `admin`. */

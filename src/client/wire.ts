@@ -89,6 +89,16 @@ export const BreakpointCall = z.looseObject({
 /** A tool call that waits for a user. */
 export type BreakpointCall = z.infer<typeof BreakpointCall>;
 
+export const WaitingCall = z.extend(BreakpointCall, {
+  agent: z.string(),
+  /** `breakpoint`: a person supplies the result. `approval`: a person decides whether the call runs. */
+  kind: z.optional(z.string()),
+  /** When it can no longer be approved. */
+  expires: z.optional(z.string()),
+});
+/** A call that waits for a person. */
+export type WaitingCall = z.infer<typeof WaitingCall>;
+
 export const RawMessageAnswer = z.looseObject({
   response: z.optional(z.nullable(z.string())),
   events: z.optional(z.nullable(z.array(RawEvent))),
@@ -154,6 +164,15 @@ export const RemoteSwarm = z.looseObject({
   volatile: z.optional(z.boolean()),
   auth_ref: MaybeText,
   auth_state: z.optional(z.string()),
+  /** Failed health checks in a row. */
+  failures: z.optional(z.number()),
+  /** Why the last health check failed. */
+  last_error: MaybeText,
+  checked_at: MaybeText,
+  /** Messages for it that are not delivered. */
+  waiting: z.optional(z.number()),
+  /** Fingerprint of the key that was seen at registration. */
+  public_key: MaybeText,
 });
 /** A swarm in the server's registry. */
 export type RemoteSwarm = z.infer<typeof RemoteSwarm>;

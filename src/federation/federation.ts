@@ -22,11 +22,11 @@ import { federationGuards } from "./guards.js";
 import { Inbound, takesPart } from "./inbound/inbound.js";
 import { type FederationStore, federationStoreOf, type ReceivedExpire } from "./ports.js";
 import { formatRegistryFile, readRegistryFile } from "./registry/file.js";
-import { HealthChecks, type HealthResult } from "./registry/health.js";
+import { HealthChecks, type HealthRecord, type HealthResult } from "./registry/health.js";
 import { type SkippedEntry, SwarmRegistry, unknownSwarm } from "./registry/registry.js";
 import type { Environment } from "./registry/token.js";
 import { ReplyChecks, TASK_QUERY_CAPABILITY } from "./router/reply-checks.js";
-import { Router } from "./router/router.js";
+import { QUEUE, Router } from "./router/router.js";
 import { type FederationSettings, federationSettings } from "./settings.js";
 import { EventCopier, MOST_STREAMS } from "./streams/copier.js";
 import { generateSigningKey, readSigningKey, type SigningKey } from "./wrapper/signature.js";
@@ -67,6 +67,11 @@ const SWEEP_INTERVAL = 60 * 60 * 1000;
 const FIRST_SWEEP = 60 * 1000;
 /** Extra connections to each swarm, so that a health check does not wait for a hanging delivery. */
 const CHECKS_PER_SWARM = 4;
+
+export interface SwarmUpkeep extends HealthRecord {
+  /** Mail for it that is not delivered. */
+  readonly waiting: number;
+}
 
 export class Federation {
   readonly settings: FederationSettings;
@@ -246,6 +251,12 @@ export class Federation {
   get inbound(): Inbound {
     if (this.#started === undefined) throw new Error("federation has not been started");
     return this.#started.inbound;
+  }
+
+  /** What health checks found, and how much mail waits for each swarm. */
+  async upkeep(): Promise<(name: string) => SwarmUpkeep> {
+    const waiting = await this.#store.outbox.waitingByTarget(QUEUE);
+    return (name) => ({ ...this.#health.recordOf(name), waiting: waiting.get(name) ?? 0 });
   }
 
   /** Runs one health check now; a successful one makes the swarm active. @throws MailroomError `unknown_swarm` */

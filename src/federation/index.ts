@@ -2,6 +2,7 @@
 export {
   CAPABILITIES,
   Federation,
+  type SwarmUpkeep,
 } from "./federation.js";
 export {
   type FederationReads,

@@ -119,6 +119,8 @@ export class Stats {
   readonly #listeners = new Set<(row: StatsRow) => void>();
   #lag: IntervalHistogram | undefined;
   #minuteAt: number;
+  /** When the second that is counted ends. */
+  #due = 0;
   #cancel = (): void => {};
 
   constructor(clock: Clock, gauges: () => StatsGauges) {
@@ -203,20 +205,23 @@ export class Stats {
   }
 
   #schedule(): void {
-    this.#cancel = this.#clock.after(1_000 - (this.#clock.now() % 1_000), () => {
+    const now = this.#clock.now();
+    // A timer may fire a millisecond early. The same second must not end twice.
+    this.#due = Math.max(Math.floor(now / 1_000) * 1_000, this.#due) + 1_000;
+    this.#cancel = this.#clock.after(this.#due - now, () => {
       this.#tick();
       this.#schedule();
     });
   }
 
   #tick(): void {
-    const now = this.#clock.now();
+    const now = this.#due;
     if (this.#lag !== undefined) {
       this.#second.lag = Math.round(this.#lag.percentile(99) / NANOSECONDS);
       this.#lag.reset();
     }
     const gauges = this.#gauges();
-    const row = toRow(Math.floor(now / 1_000) * 1_000 - 1_000, this.#second, gauges);
+    const row = toRow(now - 1_000, this.#second, gauges);
     push(this.#seconds, row, SECONDS);
     this.#minute.add(this.#second);
     this.#second.clear();

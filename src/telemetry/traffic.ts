@@ -18,6 +18,8 @@ interface AgentCounts {
   output: number;
   cached: number;
   cost: number | undefined;
+  /** Of the last turn that named one. */
+  model: string | undefined;
   readonly durations: Quantiles;
 }
 
@@ -89,13 +91,14 @@ export class Traffic {
     return {
       since,
       until,
-      agents: [...agents].map(([name, { durations, input, output, cached, cost, ...counts }]) => ({
+      agents: [...agents].map(([name, { durations, input, output, cached, cost, model, ...counts }]) => ({
         name,
         ...counts,
         p50: durations.at(0.5),
         p99: durations.at(0.99),
         tokens: { input, output, cached },
         cost: cost ?? null,
+        model: model ?? null,
       })),
       edges: [...edges.values()],
       partial,
@@ -120,6 +123,7 @@ export class Traffic {
     counts.input += usage.inputTokens ?? 0;
     counts.output += usage.outputTokens ?? 0;
     counts.cached += usage.cachedInputTokens ?? 0;
+    counts.model = usage.model ?? counts.model;
     if (usage.cost !== undefined) counts.cost = (counts.cost ?? 0) + usage.cost;
   }
 
@@ -172,6 +176,7 @@ function newCounts(): AgentCounts {
     output: 0,
     cached: 0,
     cost: undefined,
+    model: undefined,
     durations: new Quantiles(),
   };
 }
@@ -181,6 +186,7 @@ function addAgent(agents: Map<string, AgentCounts>, name: string, counts: AgentC
   agents.set(name, sum);
   for (const field of ["turns", "failed", "busy", "input", "output", "cached"] as const)
     sum[field] += counts[field];
+  sum.model = counts.model ?? sum.model;
   if (counts.cost !== undefined) sum.cost = (sum.cost ?? 0) + counts.cost;
   sum.durations.merge(counts.durations);
 }

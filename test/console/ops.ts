@@ -3,6 +3,7 @@
  * incident, actions that fail and are tried again, a question for a person, tokens and cost.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
 import type { Turn, TurnResult } from "../../src/engine/index.js";
 import { defineAction, defineAgent, defineSwarm, type SwarmDefinition } from "../../src/index.js";
 
@@ -20,14 +21,41 @@ export const QUESTIONS = [
   "Which retention does the audit log have?",
 ] as const;
 
+/** Waits for approval of an action. */
+export const RESTART = "Restart the pods of search-api that hang";
+
 export interface OpsOptions {
   /** 1 is the pace of a model; 0 answers at once. */
   readonly pace?: number;
+  /** The swarm `vendor` is asked too. */
+  readonly vendor?: boolean;
 }
 
 type Call = TurnResult["calls"][number];
 
-export function opsSwarm({ pace = 1 }: OpsOptions = {}): SwarmDefinition {
+/** The other organization's swarm: one agent, which answers at once. */
+export function vendorSwarm(name = "vendor"): SwarmDefinition {
+  return defineSwarm({
+    name,
+    description: "The payment vendor's security desk.",
+    enableInterswarm: true,
+    agents: [
+      defineAgent({
+        name: "security",
+        enableEntrypoint: true,
+        enableInterswarm: true,
+        canCompleteTasks: true,
+        run: (mail) =>
+          mail.complete(
+            "Nothing was deployed, rotated or limited since 16:05 UTC. Your error rate at our edge is 0.",
+          ),
+      }),
+    ],
+  });
+}
+
+export function opsSwarm({ pace = 1, vendor = false }: OpsOptions = {}): SwarmDefinition {
+  const findings = vendor ? 4 : 3;
   let ids = 0;
   const call = (name: string, args: Record<string, unknown>): Call => ({
     id: `call_${(++ids).toString(16).padStart(8, "0")}`,
@@ -131,12 +159,25 @@ export function opsSwarm({ pace = 1 }: OpsOptions = {}): SwarmDefinition {
     () => "published as incident 2291",
   );
 
+  const restartPods = defineAction({
+    name: "restart_pods",
+    description: "Restarts pods of a service.",
+    parameters: z.object({
+      service: z.string(),
+      pods: z.array(z.string()).max(20),
+      grace_seconds: z.number().min(0).max(300),
+    }),
+    approval: true,
+    run: ({ pods }) => `restarted ${pods.join(", ")}`,
+  });
+
   const lead = defineAgent({
     name: "lead",
     enableEntrypoint: true,
     canCompleteTasks: true,
-    commTargets: ["metrics", "logs", "code", "comms"],
-    actions: [approve],
+    enableInterswarm: vendor,
+    commTargets: ["metrics", "logs", "code", "comms", ...(vendor ? ["security@vendor"] : [])],
+    actions: [approve, restartPods],
     run: async (turn) => {
       const text = JSON.stringify(turn.history);
       const incident = text.includes("Checkout");
@@ -174,6 +215,17 @@ export function opsSwarm({ pace = 1 }: OpsOptions = {}): SwarmDefinition {
       }
       if (approved === undefined) {
         if (answers < 3) return await think(turn, 500, 60, { calls: [call("await_message", {})] });
+        if (answers < findings) {
+          return await think(turn, 1_000, 68, {
+            calls: [
+              ask(
+                "security@vendor",
+                "Changes on your side since 18:30?",
+                "checkout-api sees 4.1 s p99 since 18:42 UTC, calls to your interface included. Did you deploy, rotate or rate-limit anything?",
+              ),
+            ],
+          });
+        }
         return await think(turn, 1_500, 84, {
           reasoning:
             "Three independent findings agree on the deploy. A rollback touches production, so a person decides.",
@@ -186,7 +238,7 @@ export function opsSwarm({ pace = 1 }: OpsOptions = {}): SwarmDefinition {
           ],
         });
       }
-      if (answers < 4) {
+      if (answers === findings) {
         return await think(turn, 1_200, 272, {
           calls: [
             ask(
@@ -210,6 +262,22 @@ export function opsSwarm({ pace = 1 }: OpsOptions = {}): SwarmDefinition {
 
   const quick = (turn: Turn, answers: number, body: string) => {
     if (/retention/.test(body)) throw new Error("no helper can answer this: retention is 30 days");
+    if (/Restart/.test(body) || turn.history.some((item) => item.kind === "result")) {
+      const result = turn.history.findLast((item) => item.kind === "result");
+      if (result?.kind === "result")
+        return think(turn, 500, 40, { calls: [call("task_complete", { finish_message: result.content })] });
+      return think(turn, 700, 90, {
+        reasoning:
+          "Two pods answer no probe and hold their connections. A restart loses their work in memory.",
+        calls: [
+          call("restart_pods", {
+            service: "search-api",
+            pods: ["search-api-7d9c-2kqxm", "search-api-7d9c-x8f4t"],
+            grace_seconds: 30,
+          }),
+        ],
+      });
+    }
     const helper = /deploy/.test(body) ? "code" : /5xx|alerts|pods|retention/.test(body) ? "logs" : "metrics";
     if (answers === 0 && turn.messages[0].message.sender.address_type !== "agent") {
       return think(turn, 600, 64, { calls: [ask(helper, body.slice(0, 60), body)] });
@@ -328,6 +396,7 @@ export function opsSwarm({ pace = 1 }: OpsOptions = {}): SwarmDefinition {
     version: "2.3.0",
     description: "Looks into incidents.",
     agents: [lead, metrics, logs, code, comms],
+    enableInterswarm: vendor,
     breakpointTools: ["approve_rollback"],
   });
 }

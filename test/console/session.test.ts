@@ -116,7 +116,10 @@ describe.skipIf(BROWSER === undefined)("a session of the console", () => {
     await page.locator(".lane-row[data-n]").first().waitFor();
     await page.evaluate("window.notReloaded = true");
     child?.kill("SIGKILL");
-    await page.getByText(/^Reconnecting/).waitFor();
+    await page
+      .getByText(/^Reconnecting/)
+      .first()
+      .waitFor();
     await start(new URL(url).port);
     await expect
       .poll(async () => (await journalOf(url, "user:ann", id)).status, { timeout: 30_000 })

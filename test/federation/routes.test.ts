@@ -47,9 +47,31 @@ describe("the list of swarms", () => {
     expect(await entry("admin:root")).toMatchObject({ volatile: true, auth_ref: null, auth_state: "ready" });
     const seen = await entry("user:ann");
     expect(seen).toMatchObject({ swarm_name: "beta", is_active: true });
-    expect(Object.keys(seen ?? {})).not.toContain("auth_state");
+    for (const field of ["auth_state", "failures", "last_error", "waiting", "public_key"])
+      expect(Object.keys(seen ?? {})).not.toContain(field);
     expect(JSON.stringify(await entry("admin:root"))).not.toContain("agent:alpha");
   });
+});
+
+it("the list of swarms tells admins why a swarm is not reached, and how much mail waits for it", async () => {
+  const baseUrl = `http://127.0.0.1:${await freePort()}`;
+  await as("admin:root").registerSwarm({ name: "gone", baseUrl, authToken: "x" });
+  await alpha.federation.registry.seen("gone", { at: Date.now() });
+  const asked = alpha.mailroom.user("ann").ask("ask clerk@gone: are you there?");
+  const listed = async () =>
+    (await as("admin:root").getSwarms()).find(({ swarm_name }) => swarm_name === "gone");
+  await until(async () => {
+    const { failures = 0, waiting = 0 } = (await listed()) ?? {};
+    return failures > 0 && waiting > 0;
+  });
+  expect(await listed()).toMatchObject({
+    last_error: expect.stringMatching(/./),
+    checked_at: expect.any(String),
+    public_key: null,
+    waiting: 1,
+  });
+  await as("admin:root").admin.unregisterSwarm("gone");
+  await asked;
 });
 
 it("[MAIL-G-8] a server without a public URL lists itself under the URL that the client used", async () => {

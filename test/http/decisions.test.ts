@@ -103,14 +103,21 @@ describe("a call that waits for approval", () => {
       status: 400,
       code: "bad_arguments",
     });
+    const open = async () => (await as(ANN).observe.getDigests(["changed"]))[0]?.open;
+    expect(await open()).toMatchObject([
+      { kind: "approval", call_id: first, name: "pay", arguments: '{"euros":60}' },
+      { kind: "approval", call_id: second },
+    ]);
     await as(ANN).decideApproval(key, [{ call_id: first, decision: "approve", arguments: { euros: 6 } }]);
     expect((await as(ANN).getTask("changed")).status).toBe("paused");
+    expect(await open()).toMatchObject([{ call_id: second }]);
     await as(ANN).decideApproval(key, [{ call_id: second, decision: "reject", reason: "too much" }]);
     expect(await responseOf("changed")).toBe(
       'approved with changed arguments: {"euros":6}\n\npaid 6; rejected: too much',
     );
     expect(paid).not.toContain(60);
     expect(paid).not.toContain(70);
+    expect(await open()).toEqual([]);
   });
 
   it.each([

@@ -22,6 +22,7 @@ interface Place {
   readonly icon: IconName;
   readonly key: string;
   readonly admin?: boolean;
+  /** On a phone it is in the menu "More". */
   readonly wide?: boolean;
 }
 
@@ -32,7 +33,7 @@ export const PLACES: readonly Place[] = [
   { screen: "talk", name: "Conversations", short: "Talk", icon: "talk", key: "c" },
   { screen: "federation", name: "Federation", icon: "globe", key: "f", wide: true },
   { screen: "mesh", name: "Mesh", icon: "key", key: "m", admin: true, wide: true },
-  { screen: "system", name: "System", icon: "pulse", key: "y", admin: true },
+  { screen: "system", name: "System", icon: "pulse", key: "y", admin: true, wide: true },
   { screen: "access", name: "Access", icon: "lock", key: "a", wide: true },
 ];
 
@@ -72,6 +73,7 @@ function Rail() {
             );
           },
         )}
+        <More current={current} />
       </nav>
       <div class="below">
         <Connection />
@@ -79,6 +81,41 @@ function Rail() {
       </div>
     </div>
   );
+}
+
+/** On a phone: the screens that have no room in the bar, and what else stands in the rail. */
+function More({ current }: { readonly current: string }) {
+  const places = PLACES.filter(({ wide, admin }) => wide === true && (admin !== true || isAdmin()));
+  const wrong = places.reduce((total, { screen }) => total + (attention.value.get(screen) ?? 0), 0);
+  const inside = places.find(({ screen }) => screen === current);
+  return (
+    <div class={`phone-only more ${inside === undefined ? "" : "here"}`}>
+      <MenuButton
+        label="More screens"
+        items={[
+          ...places.map(({ screen, name }) => ({
+            name: (attention.value.get(screen) ?? 0) > 0 ? `${name} (${attention.value.get(screen)})` : name,
+            run: () => go(href(screen)),
+          })),
+          ...pageItems(),
+        ]}
+      >
+        <Icon name="more" size={17} />
+        <span class="label">{inside?.name ?? "More"}</span>
+        {wrong > 0 && <span class="badge">{grouped(wrong)}</span>}
+      </MenuButton>
+    </div>
+  );
+}
+
+function pageItems() {
+  const dev = caller.value?.dev === true;
+  return [
+    ...(dev ? [{ name: "Act as somebody else", run: () => (dialog.value = { kind: "identity" }) }] : []),
+    { name: theme.value === "dark" ? "Light colors" : "Dark colors", key: "t", run: toggleTheme },
+    { name: "Keys", key: "?", run: () => (dialog.value = { kind: "keys" }) },
+    ...(dev ? [] : [{ name: "Sign out", run: () => void closeSession() }]),
+  ];
 }
 
 function Connection() {
@@ -121,15 +158,9 @@ function Cut() {
 function Who() {
   const who = caller.value;
   if (who === null || who === undefined) return null;
-  const items = [
-    ...(who.dev ? [{ name: "Act as somebody else", run: () => (dialog.value = { kind: "identity" }) }] : []),
-    { name: theme.value === "dark" ? "Light colors" : "Dark colors", key: "t", run: toggleTheme },
-    { name: "Keys", key: "?", run: () => (dialog.value = { kind: "keys" }) },
-    ...(who.dev ? [] : [{ name: "Sign out", run: () => void closeSession() }]),
-  ];
   return (
     <div class="who-row">
-      <MenuButton label={`${callerName()}: account and page`} items={items}>
+      <MenuButton label={`${callerName()}: account and page`} items={pageItems()}>
         <span class="who">
           <span class="initial">{who.role.slice(0, 1).toUpperCase()}</span>
         </span>
@@ -188,6 +219,11 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
         tabIndex={-1}
         aria-label={hello.value === undefined ? "Mailroom" : `Swarm ${hello.value.swarm}`}
       >
+        {feedState.value === "cut" && (
+          <div class="phone-only cut-bar">
+            <Cut />
+          </div>
+        )}
         {children}
       </main>
       <Toasts />

@@ -1,6 +1,6 @@
 /** Over the page, so that what was there stays. */
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, BASE, ended, openSession, ROOT, request } from "../data/api.js";
+import { ApiError, BASE, ended, linkRefused, openSession, ROOT, request } from "../data/api.js";
 import { Icon } from "../ui/icon.js";
 import { Command, toast } from "../ui/kit.js";
 import { Text } from "../ui/text.js";
@@ -60,6 +60,11 @@ export function SignIn() {
             <span class="grow" />
             {facts !== undefined && <span class="dim">{facts.server?.version ?? ""}</span>}
           </div>
+          {linkRefused.value && (
+            <div class="notice wait" role="alert">
+              This link was used already, or is older than a minute. Sign in with a token, or make a new link.
+            </div>
+          )}
           {ended.value && (
             <div class="notice wait" role="alert">
               Your session ended or its token was revoked. Sign in to go on where you were.

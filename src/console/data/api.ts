@@ -21,6 +21,8 @@ export interface Caller {
 export const caller = signal<Caller | null | undefined>(undefined);
 /** Whether a session has ended while the page was open. */
 export const ended = signal(false);
+/** Whether the link that the page was opened with signs in no more. */
+export const linkRefused = signal(false);
 /** Why nothing can be written now; undefined when it can. */
 export const readOnly = signal<string | undefined>(undefined);
 
@@ -184,7 +186,8 @@ export async function identify(): Promise<void> {
       await openSession({ code });
       return;
     } catch {
-      // The link was used or has expired. The person can still sign in with a token.
+      // The person can still sign in with a token.
+      linkRefused.value = true;
     }
   }
   const response = await fetch(urlOf("whoami"), {

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { caller, callerName, isAdmin, request } from "./api.js";
 import { setAttention } from "./attention.js";
 import { onFeed } from "./feed.js";
-import type { FeedTask, OpenCall, TaskSummary } from "./shapes.js";
+import type { Approval, FeedTask, OpenCall, TaskSummary } from "./shapes.js";
 
 export interface WaitingTask {
   readonly key: string;
@@ -16,16 +16,6 @@ export interface WaitingTask {
   readonly waits: boolean;
   /** Somebody else's task that the caller was named for: its open calls are all that the caller sees of it. */
   readonly calls?: readonly OpenCall[] | undefined;
-}
-
-interface Approval {
-  readonly key: string;
-  readonly task_id: string;
-  readonly task_owner: string;
-  readonly title: string | null;
-  readonly since: string;
-  readonly right: "owner" | "approver" | "admin";
-  readonly calls: readonly OpenCall[];
 }
 
 export const waiting = signal<readonly WaitingTask[]>([]);

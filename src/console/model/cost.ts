@@ -31,6 +31,7 @@ export interface Costs {
   /** Milliseconds in which the task waited for a person. */
   readonly waited: number;
   readonly from: number;
+  /** When it ended; of a task that has not ended, its last entry. */
   readonly to: number;
 }
 
@@ -51,6 +52,7 @@ export function costsOf(entries: readonly JournalEntry[]): Costs {
   let failedActions = 0;
   let waited = 0;
   let pausedAt: number | undefined;
+  let endedAt: number | undefined;
   for (const entry of entries) {
     switch (entry.t) {
       case "turn": {
@@ -102,10 +104,12 @@ export function costsOf(entries: readonly JournalEntry[]): Costs {
         pausedAt = entry.at;
         break;
       case "resumed":
+      case "completed":
       case "cancelled":
       case "failed":
         if (pausedAt !== undefined) waited += entry.at - pausedAt;
         pausedAt = undefined;
+        endedAt = entry.t === "resumed" ? undefined : entry.at;
         break;
     }
   }
@@ -119,6 +123,6 @@ export function costsOf(entries: readonly JournalEntry[]): Costs {
     failedActions,
     waited,
     from: entries[0]?.at ?? 0,
-    to: entries.at(-1)?.at ?? 0,
+    to: endedAt ?? entries.at(-1)?.at ?? 0,
   };
 }

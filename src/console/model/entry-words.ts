@@ -1,7 +1,7 @@
 /** An entry in a few words: its kind, who it is about, and what it says. */
 import type { EntryKind } from "../../engine/pure.js";
 import type { JournalEntry } from "./journal-entry.js";
-import { recipientsText, senderText } from "./mail-words.js";
+import { recipientsText, senderText, subjectText } from "./mail-words.js";
 import { describeCall, firstLine, plural } from "./words.js";
 
 const KINDS: Readonly<Record<EntryKind, string>> = {
@@ -50,7 +50,7 @@ export function summaryText(entry: JournalEntry): string {
       return `by ${entry.task.owner}, entrypoint ${entry.task.entrypoint}`;
     case "sent": {
       const { subject, body } = entry.message.message;
-      return subject === "" ? firstLine(body) : `${firstLine(subject)} · ${firstLine(body)}`;
+      return subject === "" ? firstLine(body) : `${firstLine(subjectText(subject))} · ${firstLine(body)}`;
     }
     case "turn":
       return [...entry.calls.map((call) => describeCall(call)), firstLine(entry.text ?? "")]
@@ -65,8 +65,17 @@ export function summaryText(entry: JournalEntry): string {
       return entry.attempt > 1 ? `${entry.name}, attempt ${entry.attempt}` : entry.name;
     case "paused":
       return entry.reason === undefined
-        ? entry.calls.map((call) => describeCall(call)).join(" · ")
+        ? (entry.approvals ?? entry.calls).map((call) => describeCall(call)).join(" · ")
         : firstLine(entry.message.message.body);
+    case "approval_asked":
+      return describeCall({ id: entry.call, name: entry.name, args: entry.args });
+    case "approval_answered":
+      return [
+        `${entry.name}: ${entry.decision}`,
+        ...(entry.by === undefined ? [] : [`by ${entry.by}`]),
+        ...(entry.args === undefined ? [] : ["with changed arguments"]),
+        ...(entry.reason === undefined ? [] : [firstLine(entry.reason)]),
+      ].join(" · ");
     case "completed":
       return firstLine(entry.message.message.body);
     case "failed":
@@ -76,7 +85,7 @@ export function summaryText(entry: JournalEntry): string {
     case "carried":
       return entry.ok ? "taken over" : `not delivered: ${firstLine(entry.reason ?? "")}`;
     case "remote_event":
-      return entry.event;
+      return entry.event.replaceAll("_", " ");
     case "contributed":
       return entry.contributors.join(", ");
     case "approvers":

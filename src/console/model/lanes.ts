@@ -14,6 +14,7 @@ import {
   SYSTEM_SUBJECTS,
 } from "../../mail/pure.js";
 import type { JournalEntry } from "./journal-entry.js";
+import { subjectText } from "./mail-words.js";
 import { describeCall, duration, firstLine, plainLine, short } from "./words.js";
 
 export type LaneKind = "person" | "agent" | "foreign";
@@ -93,6 +94,17 @@ export interface Span {
   /** Actions of one agent that run at the same time are drawn side by side. */
   readonly track: number;
 }
+
+/** What another swarm tells of its work on a message. */
+const REMOTE: Readonly<Partial<Record<string, string>>> = {
+  new_message: "sends mail",
+  tool_call: "calls a tool",
+  task_complete_call: "completes",
+  task_complete: "has ended",
+  interswarm_message: "mail from here",
+  action_call: "calls an action",
+  action_complete: "an action has finished",
+};
 
 /** Rows of one block of the interval index. */
 export const BLOCK = 1024;
@@ -296,10 +308,11 @@ class Lanes implements LanesModel {
         return;
       }
       case "paused": {
-        const names = entry.calls.map((call) => describeCall(call)).join(", ");
+        const names = (entry.approvals ?? entry.calls).map((call) => describeCall(call)).join(", ");
+        const asks = entry.approvals === undefined ? "asks" : "needs approval of";
         const label =
           entry.reason === undefined
-            ? `Paused: ${entry.agent} asks ${this.#owner ?? "a person"} · ${names}`
+            ? `Paused: ${entry.agent} ${asks} ${this.#owner ?? "a person"} · ${names}`
             : `On hold: ${plainLine(entry.message.message.body)}`;
         this.#lane(entry.agent);
         this.#row(entry, { kind: "band", label, tone: "wait", line: false });
@@ -361,7 +374,7 @@ class Lanes implements LanesModel {
         this.#row(entry, {
           kind: "mark",
           lane: this.#foreignLane(entry.swarm),
-          label: entry.event.replaceAll("_", " "),
+          label: REMOTE[entry.event] ?? entry.event.replaceAll("_", " "),
           tone: "neutral",
           shape: "hollow",
         });
@@ -428,13 +441,26 @@ class Lanes implements LanesModel {
       case "approval_asked":
         this.#row(entry, { kind: "note", label: `${entry.name} waits for approval`, tone: "wait" });
         return;
-      case "approval_answered":
+      case "approval_answered": {
+        const words = [
+          `${entry.name} ${entry.decision}${entry.args === undefined ? "" : " with changes"}`,
+          ...(entry.by === undefined ? [] : [`by ${entry.by}`]),
+          ...(entry.reason === undefined ? [] : [firstLine(entry.reason)]),
+        ];
+        if (entry.decision === "expired") {
+          this.#row(entry, { kind: "note", label: words.join(" · "), tone: "bad" });
+          return;
+        }
         this.#row(entry, {
-          kind: "note",
-          label: `${entry.name}: ${entry.decision}${entry.by === undefined ? "" : ` by ${entry.by}`}`,
-          tone: "neutral",
+          kind: "message",
+          style: "answer",
+          from: this.#lane(this.#owner ?? "person", true).id,
+          to: [this.#lane(entry.agent).id],
+          label: words.join(" · "),
+          manual: false,
         });
         return;
+      }
       case "compacted":
         this.#row(entry, {
           kind: "note",
@@ -470,15 +496,17 @@ class Lanes implements LanesModel {
         subject === SYSTEM_SUBJECTS.actionComplete || subject === SYSTEM_SUBJECTS.actionCompleteBroadcast;
       this.#mail.set(entry.n, { row: quiet ? row - 1 : row, at: entry.at });
       if (quiet || lane === undefined) return;
-      const said = isSystemSubject(subject) ? subject.replaceAll(":", "").replaceAll("_", " ") : subject;
-      this.#row(entry, { kind: "mark", lane, label: `system: ${said}`, tone: "neutral", shape: "dot" });
+      this.#row(entry, { kind: "mark", lane, label: subjectText(subject), tone: "neutral", shape: "dot" });
       return;
     }
     this.#mail.set(entry.n, { row, at: entry.at });
     const from = this.#party(sender);
     const person = sender.address_type !== "agent";
     const style: MessageStyle = message.msg_type === "broadcast_complete" ? "completion" : message.msg_type;
-    const label = plainLine(person || subject === "" ? body : subject) || plainLine(subject);
+    // Another swarm answers with a notice that its task has ended: its words say more.
+    const isAnswer = isSystemSubject(subject) && this.#byId.get(from)?.kind === "foreign";
+    const label =
+      plainLine(person || isAnswer || subject === "" ? body : subjectText(subject)) || plainLine(subject);
     this.#row(entry, {
       kind: "message",
       style,

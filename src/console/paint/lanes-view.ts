@@ -5,7 +5,7 @@
 import type { Drawing, Lane, LanesModel, Row, Span, Tone } from "../model/lanes.js";
 import { BLOCK } from "../model/lanes.js";
 import { visibleString } from "../model/visible-text.js";
-import { duration } from "../model/words.js";
+import { duration, short } from "../model/words.js";
 import { agentColor, colorOf } from "./colors.js";
 
 export const ROW = 26;
@@ -246,6 +246,7 @@ export class LanesView {
   #reveal(n: number): void {
     const input = this.#input;
     if (input === undefined) return;
+    this.#following = false;
     const y = this.#yOf(this.#placeOf(input.model.rowAt(n)));
     const scale = this.#scale();
     const top = this.#top();
@@ -269,7 +270,8 @@ export class LanesView {
     const width = this.#scroll.clientWidth;
     const lanes = Math.max(1, this.#input?.model.lanes.length ?? 1);
     const phone = width < PHONE;
-    const tail = phone ? 70 : 130;
+    // Words stand at the right of a lane, but at the left of a foreign one.
+    const tail = phone ? 70 : this.#input?.model.lanes.at(-1)?.kind === "foreign" ? 66 : 130;
     const first = this.#gutter() + (phone ? 34 : 58);
     const step =
       lanes === 1
@@ -597,7 +599,7 @@ export class LanesView {
             ? "person"
             : lane.kind === "foreign"
               ? `@${visibleString(lane.swarm ?? "")}`
-              : headNote(lane);
+              : headNote(lane, step >= 124);
         made.style.left = `${first + step * (index - 2.5) - scrollLeft}px`;
         made.style.width = `${step}px`;
         made.title = visibleString(lane.id);
@@ -726,7 +728,7 @@ export class LanesView {
         label.className = `lane-label mark ${drawing.tone} ${onLeft ? "left" : ""}`;
         setText(label, drawing.label);
         if (onLeft) {
-          const wide = Math.min(cell - 12, at - gutter - 10);
+          const wide = Math.min(Math.max(cell - 12, 190), at - gutter - 10);
           place(label, at - 10 - wide, wide);
         } else place(label, at + 12, room(drawing.lane, 12));
         return;
@@ -765,17 +767,11 @@ const BAND: Readonly<Record<Tone, readonly [string, string]>> = {
   accent: ["--accent-soft", "--accent-line"],
 };
 
-function headNote(lane: Lane): string {
+function headNote(lane: Lane, wide: boolean): string {
   if (lane.turns === 0) return "no turn yet";
   const turns = `${lane.turns} ${lane.turns === 1 ? "turn" : "turns"}`;
   if (lane.tokens === 0) return lane.failed > 0 ? `${turns} · ${lane.failed} failed` : turns;
-  const tokens =
-    lane.tokens < 1_000
-      ? String(lane.tokens)
-      : lane.tokens < 10_000
-        ? `${(lane.tokens / 1_000).toFixed(1)}k`
-        : `${Math.round(lane.tokens / 1_000)}k`;
-  return `${turns} · ${tokens} tok`;
+  return `${turns} · ${short(lane.tokens)}${wide ? " tokens" : ""}`;
 }
 
 function isShown(drawing: Drawing, filter: LanesFilter): boolean {

@@ -94,6 +94,19 @@ const SwarmListing = z
       .enum(AUTH_STATES)
       .exactOptional()
       .meta({ description: "`needs token`: the variable is not set." }),
+    failures: z.int().exactOptional().meta({ description: "Failed health checks in a row." }),
+    last_error: z
+      .string()
+      .nullable()
+      .exactOptional()
+      .meta({ description: "Why the last health check failed; null after one that succeeded." }),
+    checked_at: z.string().nullable().exactOptional().meta({ description: "When it was last checked." }),
+    waiting: z.int().exactOptional().meta({ description: "Messages for it that are not delivered." }),
+    public_key: z
+      .string()
+      .nullable()
+      .exactOptional()
+      .meta({ description: "Fingerprint of the key that was seen at registration." }),
   })
   .meta({ id: "SwarmListing" });
 

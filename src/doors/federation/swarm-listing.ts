@@ -1,6 +1,6 @@
 /** Other swarms, as `GET /swarms` shows them. */
-
-import type { Federation, KnownSwarm, TokenState } from "../../federation/index.js";
+import { keyFingerprint } from "../../base/node.js";
+import type { Federation, KnownSwarm, SwarmUpkeep, TokenState } from "../../federation/index.js";
 import type { RowWrite } from "../../journal/index.js";
 
 /** Never contains a credential [MAIL-REST-08]. */
@@ -19,6 +19,14 @@ export interface SwarmListing {
   /** For admins: where its token is looked up, and whether one is set (decision E4). */
   readonly auth_ref?: string | null;
   readonly auth_state?: AuthState;
+  /** For admins: failed health checks in a row, why the last one failed, and when it was. */
+  readonly failures?: number;
+  readonly last_error?: string | null;
+  readonly checked_at?: string | null;
+  /** For admins: mail that is not delivered. */
+  readonly waiting?: number;
+  /** For admins: the fingerprint of the key that was seen at registration. */
+  readonly public_key?: string | null;
 }
 
 export const AUTH_STATES = ["ready", "needs token", "none"] as const;
@@ -45,18 +53,22 @@ export interface SwarmRegistry {
 }
 
 /** What is known to the registry of a federation, as others may see it. */
-export function registryOf({ registry }: Federation): SwarmRegistry {
+export function registryOf(federation: Federation): SwarmRegistry {
+  const { registry } = federation;
   return {
     async list(scope) {
+      const upkeep = scope === "admin" ? await federation.upkeep() : undefined;
       return registry
         .list()
         .filter((entry) => scope !== "public" || entry.public)
         .map((entry) => ({
           ...listingOf(entry),
-          ...(scope === "admin" && {
+          ...(upkeep !== undefined && {
             volatile: entry.volatile,
             auth_ref: entry.authRef,
             auth_state: AUTH_STATE_OF[registry.tokenOf(entry.name).kind],
+            ...upkeepOf(upkeep(entry.name)),
+            public_key: entry.publicKey === null ? null : keyFingerprint(entry.publicKey),
           }),
         }));
     },
@@ -71,6 +83,15 @@ const AUTH_STATE_OF: Readonly<Record<TokenState["kind"], AuthState>> = {
   unset: "needs token",
   none: "none",
 };
+
+function upkeepOf({ failures, lastError, checkedAt, waiting }: SwarmUpkeep) {
+  return {
+    failures,
+    last_error: lastError,
+    checked_at: checkedAt === null ? null : new Date(checkedAt).toISOString(),
+    waiting,
+  };
+}
 
 function listingOf(entry: KnownSwarm): SwarmListing {
   return {

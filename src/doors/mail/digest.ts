@@ -30,6 +30,11 @@ interface Waiting {
   readonly left: Set<string>;
 }
 
+interface OpenCall {
+  readonly agent: string;
+  readonly call: AgentToolCall;
+}
+
 interface DigestState {
   readonly key: string;
   readonly taskId: string;
@@ -57,7 +62,10 @@ interface DigestState {
   /** By agent: when its last block ended. */
   readonly busyUntil: Map<string, number>;
   readonly waiting: Map<number, Waiting>;
-  open: { readonly agent: string; readonly call: AgentToolCall }[];
+  /** Calls whose results a person supplies. */
+  open: OpenCall[];
+  /** Calls that a person approves or rejects. */
+  asked: (OpenCall & { readonly expires: number | undefined })[];
   /** Whom the owner named: principals and roles. */
   approvers: readonly string[];
   held: { readonly reason: HoldReason; readonly agent: string; readonly message: string } | undefined;
@@ -124,6 +132,7 @@ function begin({ task, at }: Extract<Entry, { t: "opened" }>): DigestState {
     busyUntil: new Map(),
     waiting: new Map(),
     open: [],
+    asked: [],
     approvers: [],
     held: undefined,
   };
@@ -165,11 +174,22 @@ function count(state: DigestState, entry: Entry): void {
     case "paused":
       state.status = "paused";
       state.pausedAt = entry.at;
-      state.open = entry.calls.map((call) => ({ agent: entry.agent, call }));
+      if (entry.approvals === undefined)
+        state.open = entry.calls.map((call) => ({ agent: entry.agent, call }));
       state.held =
         entry.reason === undefined
           ? undefined
           : { reason: entry.reason, agent: entry.agent, message: entry.message.message.body };
+      return;
+    case "approval_asked": {
+      const call = { id: entry.call, name: entry.name, args: entry.args };
+      state.asked.push({ agent: entry.agent, call, expires: entry.expires });
+      return;
+    }
+    case "approval_answered":
+    case "result":
+      state.asked = without(state.asked, entry);
+      state.open = without(state.open, entry);
       return;
     case "resumed":
       goOn(state, "running");
@@ -187,6 +207,13 @@ function count(state: DigestState, entry: Entry): void {
     default:
       return;
   }
+}
+
+function without<Call extends OpenCall>(
+  calls: Call[],
+  { agent, call }: { readonly agent: string; readonly call: string },
+): Call[] {
+  return calls.length === 0 ? calls : calls.filter((one) => one.agent !== agent || one.call.id !== call);
 }
 
 function goOn(state: DigestState, status: DigestState["status"]): void {
@@ -279,11 +306,27 @@ function toDigest(state: DigestState): z.output<typeof TaskDigest> {
     paused_at: state.pausedAt ?? null,
     agents: [...state.agents.keys(), ...newcomers(state)],
     lanes: shownLanes(state),
-    open: state.open.map(({ agent, call }) => ({ ...normalizeBreakpointCall(call), agent })),
+    open: state.status === "paused" ? openCalls(state) : [],
     held: state.held ?? null,
     answerers: [`${owner.role}:${owner.id}`, ...state.approvers],
     ...(state.number > MOST_ENTRIES && { partial: true }),
   };
+}
+
+function openCalls({ open, asked }: DigestState): z.output<typeof TaskDigest>["open"] {
+  return [
+    ...open.map(({ agent, call }) => ({
+      ...normalizeBreakpointCall(call),
+      agent,
+      kind: "breakpoint" as const,
+    })),
+    ...asked.map(({ agent, call, expires }) => ({
+      ...normalizeBreakpointCall(call),
+      agent,
+      kind: "approval" as const,
+      ...(expires !== undefined && { expires: new Date(expires).toISOString() }),
+    })),
+  ];
 }
 
 /** Agents that have mail and have not had a turn. */

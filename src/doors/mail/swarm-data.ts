@@ -1,4 +1,5 @@
 /** A definition as data, in the words of swarm files. Code has no data form and is left out. */
+import { isRecord } from "../../base/index.js";
 import type { SwarmDefinition } from "../../engine/index.js";
 
 export function swarmData(swarm: SwarmDefinition): Record<string, unknown> {
@@ -23,10 +24,22 @@ export function swarmData(swarm: SwarmDefinition): Record<string, unknown> {
       actions: agent.actions,
       exclude_tools: agent.excludeTools,
       remote: agent.implementation.kind === "remote",
+      ...mindOf(agent),
       ...(agent.implementation.kind === "local" &&
         agent.implementation.speculate !== undefined && { speculate: agent.implementation.speculate }),
     })),
     actions: swarm.actions.map(({ name, description, parameters }) => ({ name, description, parameters })),
     hash: swarm.hash,
   };
+}
+
+/** What answers the agent's mail; of a model agent also the model. */
+function mindOf(agent: SwarmDefinition["agents"][number]): { readonly mind: string; readonly llm?: string } {
+  if (agent.implementation.kind === "remote") return { mind: "remote" };
+  const origin = "origin" in agent ? agent.origin : undefined;
+  if (!isRecord(origin) || !isRecord(origin.params)) return { mind: "function" };
+  const { llm, rules } = origin.params;
+  if (rules !== undefined) return { mind: "scripted" };
+  const model: unknown = Array.isArray(llm) ? llm[0] : llm;
+  return typeof model === "string" ? { mind: "model", llm: model } : { mind: "function" };
 }

@@ -2,9 +2,9 @@
  * The mesh for admins over HTTP. What changes the agent's identity or ends a swarm stays on the machine (decision C4):
  * `mailroom mesh` does it.
  */
-import { createHash } from "node:crypto";
 import { z } from "zod";
 import { hasCode, isMailroomError, isPublicError, MailroomError } from "../../base/index.js";
+import { keyFingerprint } from "../../base/node.js";
 import { ADMINS, defineRoute, NO_INPUT, type Route } from "../../extension/index.js";
 import { type AdminParts, operate, type Swarm } from "../../mesh/index.js";
 
@@ -125,7 +125,7 @@ async function overview({ agent, reads }: AdminParts): Promise<z.output<typeof M
   return {
     agent_id: identity.agentId,
     endpoint: identity.endpoint,
-    fingerprint: fingerprintOf(agent.context.pair.publicKey.text),
+    fingerprint: keyFingerprint(agent.context.pair.publicKey.text),
     muted_agents: [...mutedAgents.keys()],
     muted_swarms: [...mutedSwarms.keys()],
     inbox: await reads.inboxCounts(),
@@ -178,13 +178,7 @@ function agentFacts(agent: {
   readonly endpoint: string;
   readonly publicKey: string;
 }) {
-  return { agent_id: agent.agentId, endpoint: agent.endpoint, fingerprint: fingerprintOf(agent.publicKey) };
-}
-
-/** People compare it with what the other side reads out. */
-function fingerprintOf(publicKey: string): string {
-  const digest = createHash("sha256").update(Buffer.from(publicKey, "base64")).digest("hex");
-  return digest.slice(0, 16).match(/.{4}/g)?.join(" ") ?? "";
+  return { agent_id: agent.agentId, endpoint: agent.endpoint, fingerprint: keyFingerprint(agent.publicKey) };
 }
 
 /** Errors of the mesh, as the HTTP interface has them. */

@@ -29,11 +29,23 @@ export type HealthResult =
   | { readonly ok: true; readonly latency: number; readonly status: string | null }
   | { readonly ok: false; readonly reason: string };
 
+/** What the checks of a swarm found, since this process started. */
+export interface HealthRecord {
+  /** In a row. */
+  readonly failures: number;
+  /** Why the last check failed; null after one that succeeded. */
+  readonly lastError: string | null;
+  /** Milliseconds since the epoch; null before the first. */
+  readonly checkedAt: number | null;
+}
+
 interface Watch {
   /** Counts apply to one address only. */
   readonly baseUrl: string;
   failures: number;
   successes: number;
+  lastError: string | null;
+  checkedAt: number | null;
   cancel: () => void;
 }
 
@@ -64,6 +76,11 @@ export class HealthChecks {
     await Promise.all(this.#inProgress);
   }
 
+  recordOf(name: string): HealthRecord {
+    const { failures = 0, lastError = null, checkedAt = null } = this.#watches.get(name) ?? {};
+    return { failures, lastError, checkedAt };
+  }
+
   /** Checks once and changes no state. */
   async check(baseUrl: string): Promise<HealthResult> {
     const { client, clock, guard, settings } = this.#parts;
@@ -90,7 +107,14 @@ export class HealthChecks {
     known?.cancel();
     this.#watches.delete(name);
     if (entry === undefined) return;
-    const watch: Watch = { baseUrl: entry.baseUrl, failures: 0, successes: 0, cancel: () => {} };
+    const watch: Watch = {
+      baseUrl: entry.baseUrl,
+      failures: 0,
+      successes: 0,
+      lastError: null,
+      checkedAt: null,
+      cancel: () => {},
+    };
     this.#watches.set(name, watch);
     // Start soon, but spread the checks.
     this.#schedule(name, watch, this.#parts.random() * Math.min(1_000, this.#parts.settings.healthInterval));
@@ -119,6 +143,8 @@ export class HealthChecks {
     if (entry?.baseUrl !== baseUrl) return;
     const result = await this.check(baseUrl);
     if (this.#watches.get(name) !== watch) return;
+    watch.checkedAt = clock.now();
+    watch.lastError = result.ok ? null : result.reason;
     if (result.ok) {
       watch.failures = 0;
       watch.successes++;

@@ -55,7 +55,7 @@ import {
   writeOutboxPayload,
 } from "./outbox-payload.js";
 
-const QUEUE = "federation";
+export const QUEUE = "federation";
 
 export interface RouterParts {
   readonly store: FederationStore;

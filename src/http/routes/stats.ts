@@ -45,6 +45,7 @@ const TrafficReport = z
         busy: z.number().meta({ description: "Milliseconds in turns." }),
         tokens: z.object({ input: z.number(), output: z.number(), cached: z.number() }),
         cost: z.number().nullable(),
+        model: z.string().nullable().meta({ description: "The model of the last turn that named one." }),
       }),
     ),
     edges: z.array(

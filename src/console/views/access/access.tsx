@@ -6,7 +6,9 @@ import { useRequest } from "../../data/use.js";
 import { dateAndTime } from "../../model/words.js";
 import { useTop } from "../../nav/title.js";
 import { Command, Dialog, Panel, toast } from "../../ui/kit.js";
+import { Table } from "../../ui/table.js";
 import { Text } from "../../ui/text.js";
+import { Page } from "../parts/page.js";
 import { SearchButton } from "../parts/search-button.js";
 
 const ALLOWS: Readonly<Record<string, string>> = {
@@ -22,7 +24,7 @@ export default function Access() {
   const [revoking, setRevoking] = useState<TokenInfo | undefined>(undefined);
   useTop("Access", () => ({ left: <h1>Access</h1>, right: <SearchButton /> }), []);
   return (
-    <div class="page-body scroll stack" tabIndex={0} role="region" aria-label="Access">
+    <Page label="Access">
       <Panel title="You" note={who?.dev === true ? "development mode" : undefined}>
         <div class="inside stack">
           <p>
@@ -65,60 +67,41 @@ export default function Access() {
               {tokens.error === undefined ? "There are no tokens." : <Text>{tokens.error.message}</Text>}
             </p>
           ) : (
-            <div class="table-scroll scroll" tabIndex={0} role="region" aria-label="Tokens">
-              <table class="grid">
-                <thead>
-                  <tr>
-                    <th>For</th>
-                    <th>Label</th>
-                    <th>Token</th>
-                    <th>Made</th>
-                    <th>Last used</th>
-                    <th>State</th>
-                    <th />
-                  </tr>
-                </thead>
-                <tbody>
-                  {tokens.value?.tokens.map((token) => (
-                    <tr key={token.token_id}>
-                      <td>
-                        <b>
-                          <Text>{`${token.role}:${token.id}`}</Text>
-                        </b>
-                      </td>
-                      <td>
-                        <Text>{token.label ?? ""}</Text>
-                      </td>
-                      <td class="mono">
-                        <Text>{token.token_id}</Text>
-                      </td>
-                      <td class="dim nowrap">{dateAndTime(token.created_at)}</td>
-                      <td class="dim nowrap">
-                        {token.last_used_at === null ? "never" : dateAndTime(token.last_used_at)}
-                      </td>
-                      <td class={token.revoked_at === null ? "good" : "dim"}>
-                        {token.revoked_at === null
-                          ? token.current
-                            ? "valid, yours"
-                            : "valid"
-                          : `revoked ${dateAndTime(token.revoked_at)}`}
-                      </td>
-                      <td class="right">
-                        {token.revoked_at === null && (
-                          <button
-                            type="button"
-                            class="button small danger"
-                            onClick={() => setRevoking(token)}
-                          >
-                            Revoke
-                          </button>
-                        )}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table label="Tokens" columns={["For", "Label", "Token", "Made", "Last used", "State", ""]}>
+              {tokens.value?.tokens.map((token) => (
+                <tr key={token.token_id}>
+                  <td>
+                    <b>
+                      <Text>{`${token.role}:${token.id}`}</Text>
+                    </b>
+                  </td>
+                  <td>
+                    <Text>{token.label ?? ""}</Text>
+                  </td>
+                  <td class="mono">
+                    <Text>{token.token_id}</Text>
+                  </td>
+                  <td class="dim nowrap">{dateAndTime(token.created_at)}</td>
+                  <td class="dim nowrap">
+                    {token.last_used_at === null ? "never" : dateAndTime(token.last_used_at)}
+                  </td>
+                  <td class={token.revoked_at === null ? "good" : "dim"}>
+                    {token.revoked_at === null
+                      ? token.current
+                        ? "valid, yours"
+                        : "valid"
+                      : `revoked ${dateAndTime(token.revoked_at)}`}
+                  </td>
+                  <td class="right">
+                    {token.revoked_at === null && (
+                      <button type="button" class="button small danger" onClick={() => setRevoking(token)}>
+                        Revoke
+                      </button>
+                    )}
+                  </td>
+                </tr>
+              ))}
+            </Table>
           )}
         </Panel>
       )}
@@ -133,7 +116,7 @@ export default function Access() {
       {revoking !== undefined && (
         <Revoke token={revoking} onClose={() => setRevoking(undefined)} onDone={tokens.again} />
       )}
-    </div>
+    </Page>
   );
 }
 

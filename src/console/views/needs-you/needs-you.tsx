@@ -139,7 +139,9 @@ function Row({
       ? `${digest.held.agent} is on hold`
       : call === undefined
         ? ""
-        : `${call.agent} asks ${call.name}`;
+        : call.kind === "approval"
+          ? `${call.agent} wants to run ${call.name}`
+          : `${call.agent} asks ${call.name}`;
   return (
     <div
       role="option"
@@ -164,6 +166,11 @@ function Row({
   );
 }
 
+/** The feed does not tell of tasks of others. */
+function answered(): void {
+  setTimeout(() => void loadWaiting(), 1_500);
+}
+
 function Detail({ task }: { readonly task: WaitingTask }) {
   void digestVersion.value;
   const digest = digestFor(task);
@@ -185,7 +192,11 @@ function Detail({ task }: { readonly task: WaitingTask }) {
             <span class="tag">you were named for it</span>
           )}
         </header>
-        {digest === undefined ? <Waiting /> : <Answer task={task} digest={digest} />}
+        {digest === undefined ? (
+          <Waiting />
+        ) : (
+          <Answer task={task} digest={digest} {...(task.calls !== undefined && { onSent: answered })} />
+        )}
         {task.calls === undefined && (
           <LedHere key={task.key} taskKey={task.key} taskId={task.taskId} number={task.number} />
         )}

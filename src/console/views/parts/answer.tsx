@@ -1,52 +1,26 @@
 /** What an agent asks, and the answer to it. Several calls are answered together. */
-import { useState } from "preact/hooks";
-import { ApiError, caller, callerName, readOnly, request, writeDone, writeKey } from "../../data/api.js";
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import {
+  ApiError,
+  caller,
+  callerName,
+  isAdmin,
+  readOnly,
+  request,
+  writeDone,
+  writeKey,
+} from "../../data/api.js";
 import type { OpenCall, TaskDigest } from "../../data/shapes.js";
 import { plural } from "../../model/words.js";
 import type { TaskRef } from "../../nav/dialogs.js";
 import { Icon } from "../../ui/icon.js";
 import { Command, Kbd, toast } from "../../ui/kit.js";
 import { Text } from "../../ui/text.js";
+import { Call } from "./call.js";
+import { Decide } from "./decide.js";
 
 const QUICK = ["yes", "no", "not now"] as const;
-
-function argumentsOf(call: OpenCall): [string, string][] {
-  try {
-    const value: unknown = JSON.parse(call.arguments);
-    if (typeof value !== "object" || value === null) return [["", String(value)]];
-    return Object.entries(value).map(([name, each]) => [
-      name,
-      typeof each === "string" ? each : JSON.stringify(each),
-    ]);
-  } catch {
-    return [["", call.arguments]];
-  }
-}
-
-export function Call({ call }: { readonly call: OpenCall }) {
-  const args = argumentsOf(call);
-  return (
-    <div class="call">
-      <div class="call-name mono">
-        <Text>{call.name}</Text>
-      </div>
-      {args.length > 0 && (
-        <dl class="call-args">
-          {args.map(([name, value]) => (
-            <div key={name}>
-              <dt>
-                <Text>{name}</Text>
-              </dt>
-              <dd>
-                <Text>{value.length > 4_000 ? `${value.slice(0, 4_000)}…` : value}</Text>
-              </dd>
-            </div>
-          ))}
-        </dl>
-      )}
-    </div>
-  );
-}
 
 /** What the one who was named for another's task sees of it. */
 export function digestOfCalls(key: string, taskId: string, open: readonly OpenCall[]): TaskDigest {
@@ -66,9 +40,10 @@ export function digestOfCalls(key: string, taskId: string, open: readonly OpenCa
     waited_ms: 0,
     agents: [],
     lanes: [],
-    open,
+    open: [...open],
     held: null,
     answerers: [callerName()],
+    paused_at: null,
   };
 }
 
@@ -79,24 +54,91 @@ export function answererOf(
 ): { readonly may: boolean; readonly as: string } {
   const mine = callerName();
   const others = digest.answerers.length > 0 ? digest.answerers : [owner.replace(/@[^@]*$/, "")];
-  if (others.includes(mine)) return { may: true, as: mine };
+  if (others.includes(mine) || others.includes(caller.value?.role ?? "")) return { may: true, as: mine };
   return { may: caller.value?.dev === true, as: others[0] ?? owner };
+}
+
+/** The same, and for admins that the server lets act for owners: it is asked. */
+function useAnswerer(task: TaskRef, digest: TaskDigest): { readonly may: boolean; readonly as: string } {
+  const known = answererOf(digest, task.owner);
+  const [acts, setActs] = useState(false);
+  const ask = !known.may && isAdmin();
+  useEffect(() => {
+    if (!ask) return;
+    const stop = new AbortController();
+    request(`approvals/${encodeURIComponent(task.key)}`, { signal: stop.signal }).then(
+      () => setActs(true),
+      () => {},
+    );
+    return () => stop.abort();
+  }, [ask, task.key]);
+  return ask && acts ? { may: true, as: callerName() } : known;
 }
 
 interface AnswerProps {
   readonly task: TaskRef;
   readonly digest: TaskDigest;
   readonly onSent?: () => void;
-  readonly focus?: boolean;
 }
 
-export function Answer({ task, digest, onSent, focus = false }: AnswerProps) {
+export function Answer({ task, digest, onSent }: AnswerProps) {
+  const { may, as } = useAnswerer(task, digest);
+  if (digest.held !== null) return <Held task={task} digest={digest} as={as} may={may} />;
+  const questions = digest.open.filter(({ kind }) => kind !== "approval");
+  const decisions = digest.open.filter(({ kind }) => kind === "approval");
+  const others = (
+    <>
+      <p>Only {digest.answerers.join(", ") || as} may answer this task. On their machine:</p>
+      <Command
+        text={
+          questions.length > 0
+            ? `mailroom client ${location.origin} breakpoint ${task.taskId}`
+            : `mailroom approvals approve ${task.key}`
+        }
+      />
+    </>
+  );
+  return (
+    <>
+      {questions.length > 0 && (
+        <Questions task={task} digest={digest} calls={questions} may={may} as={as} onSent={onSent}>
+          {!may && others}
+        </Questions>
+      )}
+      {decisions.length > 0 && (
+        <section class="ask" aria-label={`${decisions[0]?.agent} waits for approval`}>
+          <h3>
+            <Icon name="waits" size={14} />
+            <span>
+              <Text>{decisions[0]?.agent ?? ""}</Text> asks {may ? "you" : as} to approve{" "}
+              {decisions.length === 1 ? "an action" : plural(decisions.length, "action")}
+            </span>
+          </h3>
+          {decisions.map((call) => (
+            <Decide key={call.call_id} task={task} call={call} as={may ? as : undefined} onSent={onSent} />
+          ))}
+          {!may && others}
+        </section>
+      )}
+    </>
+  );
+}
+
+interface QuestionsProps {
+  readonly task: TaskRef;
+  readonly digest: TaskDigest;
+  readonly calls: readonly OpenCall[];
+  readonly may: boolean;
+  readonly as: string;
+  readonly onSent: (() => void) | undefined;
+  readonly children: ComponentChildren;
+}
+
+/** Calls whose results a person supplies. They take effect together. */
+function Questions({ task, digest, calls, may, as, onSent, children }: QuestionsProps) {
   const [texts, setTexts] = useState<ReadonlyMap<string, string>>(new Map());
   const [sending, setSending] = useState(false);
   const [sent, setSent] = useState(-1);
-  const { may, as } = answererOf(digest, task.owner);
-  if (digest.held !== null) return <Held task={task} digest={digest} as={as} may={may} />;
-  const calls = digest.open;
   const [first] = calls;
   if (first === undefined) return null;
   if (sent >= digest.number) {
@@ -142,7 +184,6 @@ export function Answer({ task, digest, onSent, focus = false }: AnswerProps) {
               class="field"
               rows={calls.length > 1 ? 1 : 2}
               data-answer
-              {...(focus && call === first && { autoFocus: true })}
               aria-label={`Answer to ${call.name}`}
               placeholder={`Answer as ${as} …`}
               value={texts.get(call.call_id) ?? ""}
@@ -187,10 +228,7 @@ export function Answer({ task, digest, onSent, focus = false }: AnswerProps) {
           </button>
         </div>
       ) : (
-        <>
-          <p>Only {digest.answerers.join(", ") || as} may answer this task. On their machine:</p>
-          <Command text={`mailroom client ${location.origin} breakpoint ${task.taskId}`} />
-        </>
+        children
       )}
     </section>
   );

@@ -1,17 +1,18 @@
 /** Who writes to whom: agents as boxes, messages as curves, their width by number. */
-import type { AgentDefinition, Traffic } from "../../data/shapes.js";
+import type { SwarmDump, Traffic } from "../../data/shapes.js";
 import { type GraphNode, layout } from "../../model/graph.js";
 import { visibleString } from "../../model/visible-text.js";
 import { duration, grouped, plural } from "../../model/words.js";
 
 interface GraphProps {
-  readonly agents: readonly AgentDefinition[];
+  readonly agents: SwarmDump["swarm"]["agents"];
   readonly swarm: string;
   readonly traffic: Traffic | undefined;
 }
 
-const WIDTH = 690;
-const BOX = { width: 154, height: 50 };
+const WIDTH = 730;
+const BOX = { width: 172, height: 50 };
+const OUTSIDE = 124;
 
 function cut(text: string, most = 18): string {
   const shown = visibleString(text);
@@ -63,7 +64,7 @@ export function Graph({ agents, swarm, traffic }: GraphProps) {
     ...[...Array(columns + 1).keys()].map((column) => placed.filter((each) => each.column === column).length),
   );
   const height = Math.max(300, tallest * 92);
-  const inner = { left: 190, right: WIDTH - 16 };
+  const inner = { left: 196, right: WIDTH - 16 };
   const at = new Map(
     placed.map(({ id, column, y }) => {
       const room = inner.right - inner.left - BOX.width - 28;
@@ -73,7 +74,7 @@ export function Graph({ agents, swarm, traffic }: GraphProps) {
           : columns === 1
             ? inner.left + 14 + room / 2
             : inner.left + 14 + ((column - 1) / (columns - 1)) * room;
-      return [id, { x, y: 18 + y * (height - 36), width: column === 0 ? 116 : BOX.width }];
+      return [id, { x, y: 18 + y * (height - 36), width: column === 0 ? OUTSIDE : BOX.width }];
     }),
   );
   const most = Math.max(1, ...[...flows.values()].map(({ messages }) => messages));
@@ -107,12 +108,10 @@ export function Graph({ agents, swarm, traffic }: GraphProps) {
         const bend = Math.max(30, Math.abs(x2 - x1) / 2) * (forward ? 1 : -1);
         const wide = 1 + (flow.messages / most) * 3;
         const tone =
-          flow.failed > 0 && flow.failed >= flow.messages / 2
-            ? "bad"
-            : flow.answers || !forward
-              ? "back"
-              : "ahead";
+          flow.failed > 0 && flow.failed >= flow.messages / 2 ? "bad" : flow.answers ? "back" : "ahead";
         const end = forward ? x2 - 4 : x2 + 4;
+        // Numbers stand at the end that has room: outside of the swarm, or at an agent.
+        const outside = [from, to].find(({ width }) => width === OUTSIDE);
         return (
           <g key={`${flow.from} ${flow.to}`} class={`flow ${tone}`}>
             <path
@@ -120,9 +119,15 @@ export function Graph({ agents, swarm, traffic }: GraphProps) {
               stroke-width={wide}
             />
             <path class="tip" d={forward ? `M${x2} ${y2} l-6 -3.500 v7z` : `M${x2} ${y2} l6 -3.500 v7z`} />
-            <text x={forward ? x2 - 12 : x1 - 12} y={forward ? y2 - 6 : y1 + 13} text-anchor="end">
-              {grouped(flow.messages)}
-            </text>
+            {outside === undefined ? (
+              <text x={forward ? x2 - 12 : x1 - 12} y={forward ? y2 - 6 : y1 + 13} text-anchor="end">
+                {grouped(flow.messages)}
+              </text>
+            ) : (
+              <text x={outside.x + outside.width + 11} y={outside.y + (forward ? -12 : 19)}>
+                {grouped(flow.messages)}
+              </text>
+            )}
           </g>
         );
       })}
@@ -156,7 +161,7 @@ export function Graph({ agents, swarm, traffic }: GraphProps) {
             <text class="graph-note" x="10" y="34">
               {agent === undefined
                 ? other === undefined || other === ""
-                  ? "write to the swarm"
+                  ? "write to it"
                   : `@${cut(other)}`
                 : figure === undefined || figure.turns === 0
                   ? "no turn yet"

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { isAdmin } from "../../data/api.js";
 import { hello } from "../../data/feed.js";
+import { type MeshOverview, otherSwarms } from "../../data/neighbors.js";
 import type { OutboxPage, Peer, SwarmDump, TaskSummary, Traffic } from "../../data/shapes.js";
 import { type Series, useStats } from "../../data/stats.js";
 import { counts } from "../../data/tasks.js";
@@ -12,7 +13,10 @@ import { useTop } from "../../nav/title.js";
 import { agentClass } from "../../paint/colors.js";
 import { SparkLine, shrink } from "../../paint/line.js";
 import { Panel, useNow } from "../../ui/kit.js";
+import { Table } from "../../ui/table.js";
 import { Text } from "../../ui/text.js";
+import { nextTry } from "../parts/outbox.js";
+import { PeerState } from "../parts/peer-state.js";
 import { SearchButton } from "../parts/search-button.js";
 import { ErrorState, Waiting } from "../parts/states.js";
 import { Graph } from "./graph.js";
@@ -96,6 +100,7 @@ export default function Swarm() {
         <div class="swarm-side">
           <Neighbors />
           <OnItsWay />
+          <MeshMembers />
           <Wrong />
         </div>
       </div>
@@ -105,7 +110,7 @@ export default function Swarm() {
             <thead>
               <tr>
                 <th>Agent</th>
-                <th>Kind</th>
+                <th>Model</th>
                 <th>May</th>
                 <th>Actions</th>
                 <th class="right">Turns</th>
@@ -131,7 +136,7 @@ export default function Swarm() {
                       </span>
                     </td>
                     <td class="mono">
-                      <Text>{agent.llm ?? agent.mind ?? (agent.remote === true ? "remote" : "local")}</Text>
+                      <Text>{figure?.model ?? agent.llm ?? agent.mind}</Text>
                     </td>
                     <td class="dim">
                       {[
@@ -281,9 +286,7 @@ function Tile({
 
 function Neighbors() {
   const { value } = useRequest<{ swarms: Peer[] }>("swarms", {}, 10_000);
-  const peers = (value?.swarms ?? []).filter(
-    ({ base_url, swarm_name }) => base_url !== null && swarm_name !== hello.value?.swarm,
-  );
+  const peers = otherSwarms(value?.swarms ?? []);
   return (
     <Panel
       title="Federation"
@@ -309,9 +312,7 @@ function Neighbors() {
                     <Text>{peer.swarm_name}</Text>
                   </b>
                 </td>
-                <td class={peer.is_active === true ? "good" : "bad"}>
-                  {peer.is_active === true ? "active" : "✗ inactive"}
-                </td>
+                <PeerState peer={peer} />
                 <td>{peer.latency == null ? "–" : duration(peer.latency * 1_000)}</td>
                 <td class="cut dim">
                   <Text>{peer.last_error ?? peer.swarm_description ?? peer.base_url ?? ""}</Text>
@@ -352,7 +353,7 @@ function OnItsWay() {
                 <Text>{item.to ?? item.target}</Text>
               </td>
               <td>{item.attempts}</td>
-              <td>{item.due_at <= now ? "now" : `in ${ago(item.due_at - now)}`}</td>
+              <td>{nextTry(item, now)}</td>
               <td class="cut dim">
                 <Text>{item.reason ?? "not tried yet"}</Text>
               </td>
@@ -360,6 +361,37 @@ function OnItsWay() {
           ))}
         </tbody>
       </table>
+    </Panel>
+  );
+}
+
+/** Members of the mesh and who asks to join; nothing where there is no mesh. */
+function MeshMembers() {
+  const { value } = useRequest<MeshOverview>("admin/mesh", {}, 15_000);
+  const rows = (value?.swarms ?? []).flatMap((swarm) => [
+    ...swarm.pending.map((agent) => ({ ...agent, role: "asks to join", tone: "wait" })),
+    ...swarm.members.map((agent) => ({
+      ...agent,
+      role: agent.agent_id === swarm.master ? "master" : "member",
+      tone: "dim",
+    })),
+  ]);
+  if (value === undefined || rows.length === 0) return null;
+  return (
+    <Panel title="Mesh" note={<a href={href("mesh")}>all</a>}>
+      <Table label="Mesh" columns={["Agent", "Role", "Key"]} fixed>
+        {rows.slice(0, 5).map(({ agent_id, role, tone, fingerprint }) => (
+          <tr key={`${role} ${agent_id}`}>
+            <td class="cut">
+              <b>
+                <Text>{agent_id}</Text>
+              </b>
+            </td>
+            <td class={tone}>{role}</td>
+            <td class="mono cut">{fingerprint}</td>
+          </tr>
+        ))}
+      </Table>
     </Panel>
   );
 }

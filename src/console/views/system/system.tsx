@@ -10,6 +10,7 @@ import { theme } from "../../nav/theme.js";
 import { useTop } from "../../nav/title.js";
 import { colorOf } from "../../paint/colors.js";
 import { Panel, useNow } from "../../ui/kit.js";
+import { ForAdmins, Page } from "../parts/page.js";
 import { SearchButton } from "../parts/search-button.js";
 import { ErrorState, Waiting } from "../parts/states.js";
 
@@ -92,6 +93,13 @@ const FORMAT: Readonly<Record<Chart["unit"], (value: number) => string>> = {
   bytes,
 };
 
+/** Marks of an axis are round numbers. */
+const AXIS: typeof FORMAT = {
+  ...FORMAT,
+  ms: (value) => (value < 1_000 ? `${value} ms` : `${value / 1_000} s`),
+  bytes: (value) => bytes(value).replace(/\.0+ /, " "),
+};
+
 interface Health {
   readonly status: string;
   readonly taking_up?: { readonly done: number; readonly of: number };
@@ -127,18 +135,11 @@ export default function System() {
     }),
     [span],
   );
-  if (!admin) {
-    return (
-      <div class="empty">
-        <h2>For admins</h2>
-        <p>The figures of the server are shown to admins.</p>
-      </div>
-    );
-  }
+  if (!admin) return <ForAdmins what="The figures of the server are shown to admins." />;
   if (error !== undefined) return <ErrorState error={error} />;
   if (series === undefined) return <Waiting />;
   return (
-    <div class="page-body scroll" tabIndex={0} role="region" aria-label="System">
+    <Page label="System">
       <div class="charts">
         {CHARTS.map((chart) => (
           <Panel title={chart.title} key={chart.title} note={<Legend chart={chart} series={series} />}>
@@ -151,7 +152,7 @@ export default function System() {
           <Facts health={health.value} series={series} />
         </div>
       </Panel>
-    </div>
+    </Page>
   );
 }
 
@@ -221,7 +222,7 @@ function Plot({ chart, series }: { readonly chart: Chart; readonly series: Serie
         width: element.clientWidth,
         height: 128,
         legend: { show: false },
-        padding: [8, 8, 0, 0],
+        padding: [8, 20, 0, 0],
         cursor: { sync: { key: "system" }, points: { show: false }, y: false },
         scales: { y: { range: (_, __, most) => [0, Math.max(most ?? 0, 1e-6) * 1.08] } },
         axes: [
@@ -233,9 +234,9 @@ function Plot({ chart, series }: { readonly chart: Chart; readonly series: Serie
           },
           {
             ...axis,
-            size: 54,
+            size: 62,
             space: 34,
-            values: (_, values) => values.map((value) => FORMAT[chart.unit](value)),
+            values: (_, values) => values.map((value) => AXIS[chart.unit](value)),
           },
         ],
         series: [

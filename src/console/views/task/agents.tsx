@@ -4,7 +4,7 @@ import { historyOf } from "../../../engine/pure.js";
 import type { OpenTask } from "../../data/journal.js";
 import type { Costs } from "../../model/cost.js";
 import { doing } from "../../model/diff.js";
-import { recipientsText, senderText } from "../../model/mail-words.js";
+import { recipientsText, senderText, subjectText } from "../../model/mail-words.js";
 import { grouped, money, plural, short } from "../../model/words.js";
 import { agentClass } from "../../paint/colors.js";
 import { Json } from "../../ui/json.js";
@@ -98,7 +98,7 @@ export function AgentsOfTask({
             {item.kind === "message" ? (
               <>
                 <b>
-                  <Text>{item.message.message.subject}</Text>
+                  <Text>{subjectText(item.message.message.subject)}</Text>
                 </b>
                 <Markdown text={item.message.message.body} />
               </>

@@ -5,8 +5,8 @@ import { changesBetween, doing } from "../../model/diff.js";
 import { titleText } from "../../model/entry-words.js";
 import type { JournalEntry } from "../../model/journal-entry.js";
 import type { Links } from "../../model/links.js";
-import { recipientsText, senderText } from "../../model/mail-words.js";
-import { clock, dateAndTime, duration, grouped, money } from "../../model/words.js";
+import { recipientsText, senderText, subjectText } from "../../model/mail-words.js";
+import { clock, dateAndTime, duration, grouped, money, plural } from "../../model/words.js";
 import { Icon } from "../../ui/icon.js";
 import { Json } from "../../ui/json.js";
 import { copyText, Tabs, toast } from "../../ui/kit.js";
@@ -222,7 +222,7 @@ function Reading({
     case "completed":
     case "cancelled":
       return (
-        <Part title={entry.message.message.subject}>
+        <Part title={subjectText(entry.message.message.subject)}>
           <div class="card">
             <Body text={entry.message.message.body} />
           </div>
@@ -461,7 +461,7 @@ function StateAsOf({ task, n }: { readonly task: OpenTask; readonly n: number })
         </table>
       )}
       <p class="dim num">
-        {state.outstanding.length} open requests · step {state.steps}
+        {plural(state.outstanding.length, "open request")} · step {state.steps}
         {state.maxSteps === undefined ? "" : ` of ${state.maxSteps}`}
       </p>
     </section>

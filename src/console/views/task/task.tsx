@@ -1,6 +1,6 @@
 /** One task: lanes, journal, agents, conversation, cost, raw; as of any entry. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { caller, isAdmin, ROOT, urlOf } from "../../data/api.js";
+import { caller, isAdmin, urlOf } from "../../data/api.js";
 import { digestVersion, wantDigest } from "../../data/digest.js";
 import { OpenTask } from "../../data/journal.js";
 import { costsOf } from "../../model/cost.js";
@@ -121,7 +121,11 @@ function Opened({ task }: { readonly task: OpenTask }) {
     "}": () => travel((asOf ?? task.last) + 10),
     l: live,
     m: message,
-    a: () => document.querySelector<HTMLElement>("[data-answer]")?.focus(),
+    a: () => {
+      // The question stands where the inspector is.
+      if (selected !== undefined) select(undefined);
+      requestAnimationFrame(() => document.querySelector<HTMLElement>("[data-answer]")?.focus());
+    },
     o: onlyLane,
     r: () => {
       const other = entry === undefined ? undefined : links.otherEnd(entry);
@@ -381,7 +385,7 @@ function FactsLine({ task, costs }: { readonly task: OpenTask; readonly costs: R
         </span>
       )}
       <span class="grow" />
-      <span class="mono" title={`${ROOT.host}`}>
+      <span class="mono cut task-id" title={head?.taskId ?? ""}>
         <Text>{head?.taskId ?? ""}</Text>
       </span>
     </div>

@@ -86,7 +86,8 @@ export function Outcomes() {
     <div class="outcomes">
       <div class="outcomes-head">
         <span>
-          <b class="num">{(recent / 10).toFixed(1)}</b> tasks/s now
+          <b class="num">{(recent / 10).toFixed(1)}</b>
+          <span class="wide-only"> tasks</span>/s<span class="wide-only"> now</span>
         </span>
         <Legend tone="good" name="completed" count={sums.completed} />
         <Legend tone="bad" name="failed" count={sums.failed} />

@@ -25,6 +25,15 @@ export const ApproversAnswer = z
   .object({ key: z.string(), task_id: z.string(), approvers: z.array(Approver) })
   .meta({ id: "Approvers" });
 
+export const WaitingCall = BreakpointCall.extend({
+  agent: z.string(),
+  kind: z.enum(["breakpoint", "approval"]).meta({
+    description:
+      "`breakpoint`: a person supplies the result. `approval`: a person decides whether the call runs.",
+  }),
+  expires: z.string().exactOptional().meta({ description: "When it can no longer be approved." }),
+}).meta({ id: "WaitingCall", description: "A call that waits for a person." });
+
 export const Approval = z
   .object({
     key: z.string().meta({ description: "The task's internal key, for `/approvals/{key}`." }),
@@ -33,16 +42,7 @@ export const Approval = z
     title: z.string().nullable(),
     since: z.string().meta({ description: "Since when the task waits." }),
     right: z.enum(RIGHTS).meta({ description: "Why the caller may answer." }),
-    calls: z.array(
-      BreakpointCall.extend({
-        agent: z.string(),
-        kind: z.enum(["breakpoint", "approval"]).meta({
-          description:
-            "`breakpoint`: a person supplies the result. `approval`: a person decides whether the call runs.",
-        }),
-        expires: z.string().exactOptional().meta({ description: "When it can no longer be approved." }),
-      }),
-    ),
+    calls: z.array(WaitingCall),
     approvers: z.array(Approver),
   })
   .meta({ id: "Approval", description: "A task that waits for a person." });

@@ -1,7 +1,8 @@
 /** Tasks in figures. */
 import { z } from "zod";
-import { BreakpointCall, HoldReason } from "../../../extension/index.js";
+import { HoldReason } from "../../../extension/index.js";
 import { TaskId } from "../../../mail/index.js";
+import { WaitingCall } from "./approvals.js";
 
 const MOST = 100;
 
@@ -40,9 +41,7 @@ export const TaskDigest = z
         "Who worked when: index of the agent, from, to (milliseconds since the task was opened) and flags: 1 failed, " +
         "2 still open, 4 the task waits for a person since.",
     }),
-    open: z
-      .array(z.object({ ...BreakpointCall.shape, agent: z.string() }))
-      .meta({ description: "Calls that wait for a person." }),
+    open: z.array(WaitingCall).meta({ description: "Calls that wait for a person." }),
     held: z
       .object({ reason: HoldReason, agent: z.string(), message: z.string() })
       .nullable()

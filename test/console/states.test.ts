@@ -1,0 +1,283 @@
+/** States that are not the happy path, who may see and do what, and the page below a proxy's prefix. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { createServer, type MailroomServer, type ServerOptions } from "../../src/server/index.js";
+import { VirtualClock } from "../../src/testing/index.js";
+import { actAs, BROWSER, expectAccessible, openBrowser, openPage } from "./browser.js";
+import { INCIDENT, opsSwarm, QUESTIONS } from "./ops.js";
+import { openPrefixProxy } from "./proxy.js";
+
+describe.skipIf(BROWSER === undefined)("the console", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(async () => {
+    await browser?.close();
+  });
+
+  async function serve(
+    options: Partial<ServerOptions> = {},
+  ): Promise<{ server: MailroomServer; url: string }> {
+    const settings = { log: { level: "silent" }, ...options.settings } as const;
+    const server = await createServer({ swarm: opsSwarm({ pace: 0 }), data: false, ...options, settings });
+    onTestFinished(() => server.close(0));
+    return { server, url: await server.listen({ port: 0 }) };
+  }
+  async function open(origin: string, as?: string) {
+    const watched = await openPage(browser, origin);
+    onTestFinished(() => watched.context.close());
+    if (as !== undefined) await watched.page.addInitScript(actAs(as));
+    return watched;
+  }
+  async function post(url: string, token: string, body: string): Promise<string> {
+    const response = await fetch(`${url}/message`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify({ body, wait: false }),
+    });
+    const { task_id }: { task_id: string } = JSON.parse(await response.text());
+    return task_id;
+  }
+  async function keyOf(url: string, token: string, id: string, status: string): Promise<string> {
+    const read = async (): Promise<{ key: string; status: string }> => {
+      const headers = { authorization: `Bearer ${token}` };
+      return JSON.parse(await (await fetch(`${url}/tasks/${id}/journal?limit=1`, { headers })).text());
+    };
+    await expect.poll(async () => (await read()).status, { timeout: 20_000 }).toBe(status);
+    return (await read()).key;
+  }
+  async function signIn(page: Page, token: string): Promise<void> {
+    await page.getByLabel("Token").fill(token);
+    await page.keyboard.press("Enter");
+  }
+  /** What a request of the page itself answers, past everything that the page hides. */
+  const statusOf = (page: Page, path: string, body?: unknown) =>
+    page.evaluate<number>(`fetch(${JSON.stringify(path)}, {
+      method: ${body === undefined ? '"GET"' : '"POST"'},
+      headers: {
+        "content-type": "application/json",
+        "x-mailroom-console": Object.entries(localStorage).find(([name]) => name.includes("proof"))?.[1] ?? "",
+      },
+      ${body === undefined ? "" : `body: ${JSON.stringify(JSON.stringify(body))},`}
+    }).then((response) => response.status)`);
+
+  it("signs in over the page when the session expires, and goes on where it was", async () => {
+    const clock = new VirtualClock(Date.now());
+    const { server, url } = await serve({ clock, settings: { console: { session: 60_000 } } });
+    const { token } = await server.tokens.create({ role: "user", id: "ann" });
+    const { page, wrong } = await open(url);
+    await page.goto(`${url}/console/needs-you`);
+    await signIn(page, token);
+    await page.getByText("Nothing waits for you").waitFor();
+    await clock.advance(60_001);
+    await page.getByText("Your session ended or its token was revoked").waitFor();
+    await expectAccessible(page, "session ended");
+    // The screen stays behind the dialog.
+    await page.getByText("Nothing waits for you").waitFor();
+    await signIn(page, token);
+    await page.getByRole("dialog", { name: "Sign in" }).waitFor({ state: "hidden" });
+    expect(new URL(page.url()).pathname).toBe("/console/needs-you");
+    await page.getByText("Nothing waits for you").waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  it("says that a link to sign in is used up, and takes a token", async () => {
+    const { server, url } = await serve();
+    const { token } = await server.tokens.create({ role: "user", id: "ann" });
+    const { page, wrong } = await open(url);
+    await page.goto(`${url}/console/#code=this-was-used-before`);
+    await page.getByText("This link was used already, or is older than a minute.").waitFor();
+    await signIn(page, token);
+    await page.getByText("No tasks yet").waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  it("keeps a removed task on the screen, marked and without actions", async () => {
+    const { server, url } = await serve({ dev: true });
+    const id = await post(url, "user:ann", QUESTIONS[0]);
+    const key = await keyOf(url, "user:ann", id, "completed");
+    const { page, wrong } = await open(url, "user:ann");
+    await page.goto(`${url}/console/tasks/${id}`);
+    await page.locator(".lane-row[data-n]").first().waitFor();
+    await page.getByText("Live", { exact: true }).first().waitFor();
+    expect(await server.mailroom.runtime.remove(key)).toBe(true);
+    await page.getByText("removed by retention").waitFor();
+    expect(await page.getByRole("button", { name: /^Message/ }).count()).toBe(0);
+    expect(await page.locator(".lane-row[data-n]").count()).toBeGreaterThan(3);
+    await expectAccessible(page, "removed task");
+    await page.reload();
+    await page.getByText("There is no such task, or it is not yours.").waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  it("closes its stream in a tab that nobody sees, and has everything when it is seen again", async () => {
+    const { url } = await serve({ dev: true });
+    const { page, wrong } = await open(url, "user:ann");
+    await page.clock.install();
+    await page.goto(`${url}/console/tasks`);
+    await page.getByText("Live", { exact: true }).first().waitFor();
+    const seen = (hidden: boolean) =>
+      page.evaluate(`Object.defineProperty(document, "hidden", { configurable: true, value: ${hidden} });
+        document.dispatchEvent(new Event("visibilitychange"))`);
+    await seen(true);
+    await page.clock.fastForward("24:00:00");
+    await page.getByText("Asleep").waitFor();
+    const id = await post(url, "user:ann", QUESTIONS[0]);
+    await keyOf(url, "user:ann", id, "completed");
+    await seen(false);
+    await page.clock.resume();
+    await page.getByText("Live", { exact: true }).first().waitFor();
+    await page.getByRole("option", { name: /Count 5xx of profile-api/ }).waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  it("stays readable while the server is gone, and writes nothing then", async () => {
+    const { server, url } = await serve({ dev: true });
+    const id = await post(url, "user:ann", INCIDENT);
+    await keyOf(url, "user:ann", id, "paused");
+    const { page, wrong } = await open(url, "user:ann");
+    await page.goto(`${url}/console/tasks/${id}`);
+    await page.getByText("lead waits for your answer").waitFor();
+    await page.getByText("Live", { exact: true }).first().waitFor();
+    await server.close(0);
+    await page
+      .getByText(/^Reconnecting/)
+      .first()
+      .waitFor();
+    await expect.poll(() => page.getByRole("button", { name: "yes" }).isDisabled()).toBe(true);
+    await page.keyboard.press("Home");
+    await page.getByRole("complementary", { name: "Inspector" }).waitFor();
+    await page.keyboard.press("2");
+    await page.locator(".journal-row").first().waitFor();
+    await expectAccessible(page, "server gone");
+    expect(wrong).toEqual([]);
+  });
+
+  describe("for each role", () => {
+    const PAST = [
+      "/admin/tasks",
+      "/admin/tasks/counts",
+      "/admin/stats",
+      "/admin/traffic",
+      "/admin/outbox",
+      "/admin/tokens",
+      "/swarms/dump",
+      "/swarms/proposals",
+      "/metrics",
+    ] as const;
+    const COMMON = ["Tasks", "Needs you", "Swarm", "Conversations", "Federation", "Access"] as const;
+
+    it.each([
+      {
+        role: "user",
+        screens: [...COMMON],
+        shown: {
+          swarm: "Its definition and figures are for admins",
+          mesh: "The mesh is shown to admins.",
+          system: "The figures of the server are shown to admins.",
+          access: "Sees its own tasks",
+        },
+        hidden: { federation: "Add a swarm", access: "Create a token", tasks: "everybody’s" },
+        // Routes of MAIL answer 401 to a wrong role.
+        past: [401, 403],
+      },
+      {
+        role: "admin",
+        screens: [...COMMON, "Mesh", "System"],
+        shown: {
+          swarm: "Who writes to whom",
+          mesh: "This server has no mesh",
+          system: "Tasks by outcome",
+          access: "Create a token",
+          federation: "Add a swarm",
+          tasks: "everybody’s",
+        },
+        hidden: {},
+        past: [200],
+      },
+    ] as const)("shows the role $role what the interface allows, and nothing else", async (row) => {
+      const { server, url } = await serve();
+      const ann = await server.tokens.create({ role: "user", id: "ann" });
+      const me = await server.tokens.create({ role: row.role, id: "me" });
+      const id = await post(url, ann.token, INCIDENT);
+      const key = await keyOf(url, ann.token, id, "paused");
+      const { page, wrong } = await open(url);
+      await page.goto(`${url}/console/tasks`);
+      await signIn(page, me.token);
+      await page.getByRole("navigation").waitFor();
+      await expect
+        .poll(() => page.getByRole("navigation").getByRole("link").locator(".label").allInnerTexts())
+        .toEqual(expect.arrayContaining([...row.screens]));
+      expect(await page.getByRole("navigation").getByRole("link").count()).toBe(row.screens.length);
+      for (const [screen, text] of Object.entries(row.shown)) {
+        await page.goto(`${url}/console/${screen}`);
+        await page.getByText(text).first().waitFor();
+      }
+      for (const [screen, text] of Object.entries(row.hidden)) {
+        await page.goto(`${url}/console/${screen}`);
+        await page.getByText("Live", { exact: true }).first().waitFor();
+        expect(await page.getByText(text).count(), `${screen}: ${text}`).toBe(0);
+      }
+      // Somebody else's task: an admin reads it, and may cancel but not answer it.
+      await page.goto(`${url}/console/all/${key}`);
+      if (row.role === "admin") {
+        await page.getByText("Only user:ann may answer this task.").waitFor();
+        expect(await page.locator("[data-answer]").count()).toBe(0);
+      } else
+        await page
+          .getByText(/Not allowed|not yours/)
+          .first()
+          .waitFor();
+      for (const path of PAST) expect(row.past, path).toContain(await statusOf(page, path));
+      expect(await statusOf(page, `/tasks/${id}/journal`)).toBe(404);
+      expect(await statusOf(page, `/approvals/${key}`, { results: "yes" })).toBe(404);
+      expect(row.past).toContain(await statusOf(page, `/admin/tasks/${key}/cancel`, {}));
+      expect(wrong).toEqual([]);
+    });
+
+    it.each(["agent", "member"] as const)("turns a token with the role %s away with words", async (role) => {
+      const { server, url } = await serve();
+      const { token } = await server.tokens.create({ role, id: "lead" });
+      const { page } = await open(url);
+      await page.goto(`${url}/console/`);
+      await signIn(page, token);
+      await page.getByRole("alert").getByText("serves an agent").waitFor();
+    });
+  });
+
+  it("works below a path of a proxy: sign-in, live list, lanes, conversations and links", async () => {
+    const data = await mkdtemp(join(tmpdir(), "mailroom-proxy-"));
+    onTestFinished(() => rm(data, { recursive: true, force: true }));
+    const { server, url } = await serve({ data });
+    const { token } = await server.tokens.create({ role: "user", id: "ann" });
+    const proxy = await openPrefixProxy(url, "/mail");
+    onTestFinished(() => proxy.close());
+    const { page, wrong } = await open(proxy.url);
+    await page.goto(`${proxy.url}/console/`);
+    await signIn(page, token);
+    await page.getByText("No tasks yet").waitFor();
+    const id = await post(url, token, QUESTIONS[0]);
+    await page.getByRole("option", { name: /Count 5xx of profile-api/ }).waitFor();
+    await keyOf(url, token, id, "completed");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${proxy.url}/console/tasks/${id}`);
+    await page.locator(".lane-row[data-n]").first().waitFor();
+    await page.reload();
+    await page.locator(".lane-row[data-n]").first().waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("c");
+    await page.waitForURL(`${proxy.url}/console/talk`);
+    await page.getByRole("button", { name: "New" }).click();
+    await page.keyboard.type("Below a proxy");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/talk\/./);
+    await page.getByLabel("Say something").fill("Hello");
+    await page.keyboard.press("Control+Enter");
+    await page.locator(".bubble").waitFor();
+    expect(wrong).toEqual([]);
+  });
+});
