@@ -13,13 +13,21 @@ export interface TokenData {
   readonly reset?: boolean;
 }
 
+/** A text that an agent is writing, as far as it is known. */
 export interface WrittenText {
   readonly agent: string;
   readonly tool?: string;
   readonly text: string;
 }
 
-/** The texts that agents are writing, out of their pieces. */
+/**
+ * The texts that agents are writing, joined from their pieces.
+ *
+ * @example
+ * const texts = new WrittenTexts();
+ * texts.add({ agent: "desk", delta: "Hel" });
+ * texts.add({ agent: "desk", offset: 3, delta: "lo" })?.text; // "Hello"
+ */
 export class WrittenTexts {
   readonly #texts = new Map<string, WrittenText>();
 
@@ -35,14 +43,14 @@ export class WrittenTexts {
     const id = `${agent}\n${call_id ?? ""}`;
     const text = this.#texts.get(id)?.text ?? "";
     const start = offset ?? text.length;
-    // Pieces in between were left out, so that the rest is of no use.
+    // Pieces in between are missing, so the rest cannot be placed.
     if (start > text.length) return undefined;
     const grown = { agent, ...(tool !== undefined && { tool }), text: text.slice(0, start) + delta };
     this.#texts.set(id, grown);
     return grown;
   }
 
-  /** The agent's turn has ended, or all are: events have the finished texts. */
+  /** Forgets the texts of one agent, or of all agents, when their turns end. Events have the finished texts. */
   end(agent?: string): void {
     for (const [id, text] of this.#texts) {
       if (agent === undefined || text.agent === agent) this.#texts.delete(id);

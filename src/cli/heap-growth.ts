@@ -6,7 +6,7 @@ const HEAP_GROWTH = 50;
 
 /**
  * By default V8 lets the heap grow to a multiple of what is in use. Under an attack with large messages, most of a
- * server's memory would be garbage, which no limit of ours counts.
+ * server's memory would be garbage, which no limit counts.
  */
 export function limitHeapGrowth(): void {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH}`);

@@ -65,7 +65,7 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
       ${body === undefined ? "" : `body: ${JSON.stringify(JSON.stringify(body))},`}
     }).then((response) => response.status)`);
 
-  it("signs in over the page when the session expires, and goes on where it was", async () => {
+  it("signs in over the page when the session expires, and continues where it was", async () => {
     const clock = new VirtualClock(Date.now());
     const { server, url } = await serve({ clock, settings: { console: { session: 60_000 } } });
     const { token } = await server.tokens.create({ role: "user", id: "ann" });
@@ -114,7 +114,7 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("closes its stream in a tab that nobody sees, and has everything when it is seen again", async () => {
+  it("closes its stream in a hidden tab, and catches up when the tab is shown again", async () => {
     const { url } = await serve({ dev: true });
     const { page, wrong } = await open(url, "user:ann");
     await page.clock.install();
@@ -222,7 +222,7 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
         await page.getByText("Live", { exact: true }).first().waitFor();
         expect(await page.getByText(text).count(), `${screen}: ${text}`).toBe(0);
       }
-      // Somebody else's task: an admin reads it, and may cancel but not answer it.
+      // Another user's task: an admin reads it, and may cancel but not answer it.
       await page.goto(`${url}/console/all/${key}`);
       if (row.role === "admin") {
         await page.getByText("Only user:ann may answer this task.").waitFor();

@@ -62,7 +62,7 @@ describe("a stream of events", () => {
       expect(texts.add(token)).toMatchObject({ agent: "desk", tool: "task_complete" });
       halves++;
       if (halves === 1) {
-        // Somebody who comes later sees it from the beginning; nobody else sees anything.
+        // A reader that comes later sees it from the beginning; other users see nothing.
         const { key } = await client.observe.getJournal("t");
         for await (const late of admin.admin.taskEvents(key, { live: true })) {
           const seen = tokenOf(late);

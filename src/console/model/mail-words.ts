@@ -15,7 +15,7 @@ const SUBJECTS: ReadonlyMap<string, string> = new Map([
   [SYSTEM_SUBJECTS.taskComplete, "The task is complete"],
   [SYSTEM_SUBJECTS.taskCancelled, "The task was cancelled"],
   [SYSTEM_SUBJECTS.taskError, "The task failed"],
-  [SYSTEM_SUBJECTS.taskIdle, "Nothing is under way"],
+  [SYSTEM_SUBJECTS.taskIdle, "Nothing is left to do"],
   [SYSTEM_SUBJECTS.taskTimeout, "The task took too long"],
   [SYSTEM_SUBJECTS.maximumStepsReached, "The step limit is reached"],
   [SYSTEM_SUBJECTS.approvalRequested, "Waits for approval"],

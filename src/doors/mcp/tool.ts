@@ -19,7 +19,7 @@ export interface ToolCall {
   readonly signal: AbortSignal;
   /** Whether the client asked for progress notifications. */
   readonly wantsProgress: boolean;
-  /** @param meta for programs, under names of ours */
+  /** @param meta for programs, under names with a Mailroom prefix */
   progress(message: string, meta?: Readonly<Record<string, unknown>>): void;
 }
 
