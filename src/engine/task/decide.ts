@@ -152,12 +152,12 @@ function carryOutCommand(draft: DecisionBuilder, command: Command): Refusal | un
     case "recover": {
       const mails = takenMails(state, command.agent, command.took);
       if (mails === undefined) return staleTurn(command.agent);
-      const [message] = command.took;
+      const [number] = command.took;
       draft.emit({
         t: "recovered",
         at: draft.at,
         agent: command.agent,
-        ...(message !== undefined && { message }),
+        ...(number !== undefined && { number }),
       });
       const recoveries = state.agents.get(command.agent)?.recoveries ?? 0;
       if (recoveries >= draft.rules.limits.recoveries) {

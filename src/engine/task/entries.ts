@@ -208,8 +208,8 @@ export type Idle = At & { readonly t: "idle" };
 export type Recovered = At & {
   readonly t: "recovered";
   readonly agent: string;
-  /** Number of the first message that the turn takes. Journals of earlier versions do not have it. */
-  readonly message?: number;
+  /** Of the first message that the turn takes. Journals of earlier versions do not have it. */
+  readonly number?: number;
 };
 
 /** A turn was running at an orderly shutdown. The next process starts it again, which does not count as a recovery. */

@@ -178,8 +178,8 @@ export function evolve(state: TaskState, entry: Entry): void {
     case "recovered": {
       const agent = agentOf(state, entry.agent);
       // Another message goes first now: it must not pay for the crashes of the one behind it.
-      if (agent.recovering !== undefined && entry.message !== agent.recovering) agent.recoveries = 0;
-      agent.recovering = entry.message;
+      if (agent.recovering !== undefined && entry.number !== agent.recovering) agent.recoveries = 0;
+      agent.recovering = entry.number;
       if (agent.parked) agent.parked = false;
       else agent.recoveries++;
       return;
