@@ -42,7 +42,7 @@ export class HttpContext {
     this.mailroom = options.mailroom;
     this.limits = { ...defaultsOf(httpSettings), ...options.limits };
     this.clock = options.clock ?? systemClock;
-    this.revocations = new RevocationWatcher(options.authenticator, this.clock);
+    this.revocations = new RevocationWatcher(options.authenticator, this.clock, this.limits.credentialReview);
     const { store, runtime } = options.mailroom;
     this.kept = { state: httpStoreOf(store), store, clock: this.clock };
     this.writes = new IdempotentWrites(this.kept, runtime);

@@ -17,9 +17,14 @@ export interface Listener {
 /** Longer than the idle timeout of common proxies, so that the proxy closes idle connections first. */
 const KEEP_ALIVE = 72_000;
 
-export function createListener(handler: RequestListener, tls: TlsFiles | undefined): Listener {
+/** @param streams requests of one HTTP/2 connection that are served at once */
+export function createListener(
+  handler: RequestListener,
+  tls: TlsFiles | undefined,
+  streams: number,
+): Listener {
   const limited = limitPipelining(handler);
-  return tls === undefined ? plain(limited) : secure(limited, tls);
+  return tls === undefined ? plain(limited) : secure(limited, tls, streams);
 }
 
 function plain(handler: RequestListener): Listener {
@@ -32,9 +37,13 @@ function plain(handler: RequestListener): Listener {
   };
 }
 
-function secure(handler: RequestListener, files: TlsFiles): Listener {
+function secure(handler: RequestListener, files: TlsFiles, streams: number): Listener {
   const read = () => ({ cert: readFileSync(files.cert), key: readFileSync(files.key) });
-  const server = createSecureServer({ ...read(), allowHTTP1: true });
+  const server = createSecureServer({
+    ...read(),
+    allowHTTP1: true,
+    settings: { maxConcurrentStreams: streams },
+  });
   server.on("request", handler);
   const sessions = new Set<ServerHttp2Session>();
   server.on("session", (session) => {

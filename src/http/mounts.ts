@@ -43,7 +43,9 @@ export function installMounts(
           context.recordCaller({ principal: caller, instance, name }, request.headers.authorization);
         }
         const leave = context.streams.take(name);
-        const unwatch = context.revocations.watch(caller, () => reply.raw.destroy());
+        const unwatch = context.revocations.watch(caller, request.headers.authorization, () =>
+          reply.raw.destroy(),
+        );
         reply.hijack();
         for (const [header, value] of Object.entries(reply.getHeaders())) {
           if (value !== undefined) reply.raw.setHeader(header, value);

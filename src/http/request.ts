@@ -173,7 +173,7 @@ export class HttpRequest implements RouteRequest {
     try {
       const stream = new SseStream(this.#reply, { limits, clock, heartbeat, ping });
       const unlisten = closing.listen(() => stream.close());
-      const unwatch = revocations.watch(caller.principal, () => stream.close());
+      const unwatch = revocations.watch(caller.principal, this.headers.authorization, () => stream.close());
       try {
         if (stream.ended === undefined)
           await work({ signal: stream.signal, write: (text) => stream.writeText(text) });

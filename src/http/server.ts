@@ -16,6 +16,7 @@ import { type Caller, type DescribedRoute, type RawRoute, type Route, STREAMED }
 import { endsAt, RequestAuthenticator } from "./authentication.js";
 import { HttpContext } from "./context.js";
 import { errorResponse, toPublicError } from "./error-response.js";
+import { limitHttp2Streams } from "./http2-streams.js";
 import { sweepKeys } from "./idempotency.js";
 import { parseJsonBody } from "./json-body.js";
 import { createListener, type Listener } from "./listener.js";
@@ -63,7 +64,7 @@ export async function createHttpListener(options: ListenerOptions): Promise<Http
   let listener: Listener | undefined;
   const app = fastify({
     serverFactory: (handler) => {
-      listener = createListener(handler, options.tls);
+      listener = createListener(handler, options.tls, context.limits.http2StreamsPerConnection);
       return listener.server;
     },
     ...(options.logger !== undefined && { loggerInstance: options.logger }),
@@ -230,6 +231,7 @@ async function installHooks(
     if (options.server.dev) checkDevelopmentOrigin(request.headers, options.cors);
     done();
   });
+  if (options.tls !== undefined) limitHttp2Streams(app, context.limits.http2StreamsPerAddress);
   const credentials = options.extensions.filter(({ credential }) => credential !== undefined);
   if (credentials.length > 0) {
     app.addHook("onRequest", (request, _reply, done) => {

@@ -3,6 +3,11 @@ import { bytes, defineSettings, duration, integer, type SettingValues } from "..
 
 export const httpSettings = defineSettings({
   body: bytes("server.body_limit", { default: "1mb", doc: "Largest request body." }),
+  credentialReview: duration("server.credential_review", {
+    min: 1,
+    default: "30s",
+    doc: "How often the credentials of open streams are checked again with an external service or the keys of a JWT issuer. A rejected one ends its streams.",
+  }),
   waits: integer("limits.waits", {
     min: 1,
     default: 20_000,
@@ -18,6 +23,16 @@ export const httpSettings = defineSettings({
     min: 1,
     default: 100,
     doc: "Open event streams of one caller.",
+  }),
+  http2StreamsPerConnection: integer("limits.http2_streams_per_connection", {
+    min: 1,
+    default: 100,
+    doc: "Requests of one HTTP/2 connection being served, open event streams included. Clients are told, and wait.",
+  }),
+  http2StreamsPerAddress: integer("limits.http2_streams_per_address", {
+    min: 1,
+    default: 1_000,
+    doc: "The same for all HTTP/2 connections of one address. Further requests are rejected with 503.",
   }),
   failedAuthentications: integer("limits.failed_auth_per_minute", {
     default: 20,

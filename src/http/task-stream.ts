@@ -72,7 +72,11 @@ export async function streamTask(options: TaskStreamOptions): Promise<SseStream>
     },
   });
   const unlisten = closing.listen(() => stream.close());
-  const unwatch = options.revocations.watch(options.caller.principal, () => stream.close());
+  const unwatch = options.revocations.watch(
+    options.caller.principal,
+    options.reply.request.headers.authorization,
+    () => stream.close(),
+  );
   try {
     if (stream.ended === undefined) await copy(options, stream, feed, from, goesOn);
   } finally {

@@ -153,6 +153,11 @@ export const meshSettings = defineSettings({
       default: 64,
       doc: "Open connections from one address, or one IPv6 /64. Not counted behind `proxies`.",
     }),
+    requestsPerAddress: integer("mesh.limits.requests_per_address", {
+      min: 1,
+      default: 256,
+      doc: "Requests of one address, or one IPv6 /64, being served over all its connections. Beyond it callers get 503. One HTTP/2 connection can have 32.",
+    }),
     bodyMemory: bytes("mesh.limits.body_memory", {
       min: 4 * MAX_MESSAGE_BYTES,
       default: "64mb",

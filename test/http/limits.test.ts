@@ -1,6 +1,8 @@
 /** Limits, rejections, and the setup of a server. */
+
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { connect as connectHttp2 } from "node:http2";
+import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { request as httpsRequest } from "node:https";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -264,6 +266,63 @@ describe("TLS", () => {
       harness.server.reloadTls();
       expect(await overHttp1(`${url}/health`)).toBe(200);
     } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+describe("HTTP/2 streams", () => {
+  it("are limited for one connection and for one address, and are free again when they close", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "mailroom-tls-"));
+    const sessions: ClientHttp2Session[] = [];
+    try {
+      const tls = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") };
+      makeCertificate(tls);
+      const limits = { http2StreamsPerConnection: 2, http2StreamsPerAddress: 3 };
+      const held = gate();
+      harness = await startServer({
+        tls,
+        limits,
+        room: { swarm: captureSwarm({ hold: () => held.opened }) },
+      });
+      const { url } = harness;
+      const open = async () => {
+        const session = connectHttp2(url, { rejectUnauthorized: false });
+        sessions.push(session);
+        await once(session, "remoteSettings");
+        return session;
+      };
+      const ask = async (session: ClientHttp2Session, body?: object) => {
+        const stream = session.request({
+          ":path": body === undefined ? "/health" : "/message",
+          ":method": body === undefined ? "GET" : "POST",
+          authorization: "Bearer user-token",
+          "content-type": "application/json",
+        });
+        stream.end(body === undefined ? undefined : JSON.stringify(body));
+        const [{ ":status": status, "retry-after": retryAfter }] = await once(stream, "response");
+        return { stream, status, retryAfter };
+      };
+      const [first, second] = [await open(), await open()];
+      expect(first.remoteSettings.maxConcurrentStreams).toBe(2);
+      const message = { body: "[hold]", stream: true };
+      const streams = [await ask(first, message), await ask(first, message), await ask(second, message)];
+      expect(streams.map(({ status }) => status)).toEqual([200, 200, 200]);
+      const refused = await ask(second);
+      expect(refused).toMatchObject({ status: 503, retryAfter: expect.stringMatching(/^[1-9]/) });
+      expect(JSON.parse(await collect(refused.stream))).toMatchObject({
+        code: "overloaded",
+        detail: "3 HTTP/2 streams of this address are open, which is the limit: retry later",
+      });
+      // HTTP/1.1 has limits of its own.
+      expect(await overHttp1(`${url}/health`)).toBe(200);
+      first.destroy();
+      let status: unknown = 503;
+      while (status === 503) ({ status } = await ask(second));
+      expect(status).toBe(200);
+      held.open();
+    } finally {
+      for (const session of sessions) session.destroy();
       rmSync(folder, { recursive: true, force: true });
     }
   });

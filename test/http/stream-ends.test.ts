@@ -1,6 +1,6 @@
 /** When streams end: with the round of their own message, and with their token. */
 import { expect, it } from "vitest";
-import type { Authenticator } from "../../src/auth/index.js";
+import type { Authenticator, AuthResult } from "../../src/auth/index.js";
 import { gate, parseStream, startServer } from "./harness.js";
 import { captureSwarm } from "./swarm.js";
 
@@ -37,6 +37,43 @@ it("a message stream that is resumed ends with the round of its own message, not
     await harness.close();
   }
 });
+
+it.each([
+  ["rejects its credential", { ok: false, reason: "unknown", detail: "unknown key" }],
+  [
+    "gives its credential to another caller",
+    { ok: true, principal: { role: "user", id: "bob", provider: "service" } },
+  ],
+] as const)(
+  "a stream ends when an external service %s, but not while the service is unavailable",
+  async (_how, last) => {
+    const before: AuthResult = { ok: true, principal: { role: "user", id: "ann", provider: "service" } };
+    const later: AuthResult[] = [
+      { ok: false, reason: "unavailable", detail: "the service did not answer" },
+      before,
+      { ok: false, reason: "unavailable", detail: "the service did not answer" },
+    ];
+    let open = false;
+    const authenticator: Authenticator = {
+      authenticate: async () => (open ? (later.shift() ?? last) : before),
+    };
+    const harness = await startServer({ authenticator, limits: { credentialReview: 5 } });
+    try {
+      const { url, call } = harness;
+      await call("/message", { token: "key", json: { body: "[direct] x", task_id: "t" } });
+      // Without an end of its own, only the credential can end it.
+      const response = await fetch(`${url}/tasks/t/events`, {
+        headers: { authorization: "Bearer key", accept: "text/event-stream" },
+      });
+      expect(response.status).toBe(200);
+      open = true;
+      expect(await response.text()).toContain("task_complete");
+      expect(later).toEqual([]);
+    } finally {
+      await harness.close();
+    }
+  },
+);
 
 it("a stream ends when its token expires", async () => {
   const authenticator: Authenticator = {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { systemClock } from "../../src/base/index.js";
 import type { MeshRequest, MeshResponse } from "../../src/doors/mesh/handler.js";
-import { listen } from "../../src/doors/mesh/listener.js";
+import { type ListenerOptions, listen } from "../../src/doors/mesh/listener.js";
 import { makeDevCertificates } from "../../src/mesh/dev-ca/files.js";
 import {
   createGuard,
@@ -42,7 +42,10 @@ export interface TlsServer extends AsyncDisposable {
 }
 
 /** Listens for an agent on its own port. */
-export async function serveTls(handle: (request: MeshRequest) => Promise<MeshResponse>): Promise<TlsServer> {
+export async function serveTls(
+  handle: (request: MeshRequest) => Promise<MeshResponse>,
+  limits: Pick<ListenerOptions, "maxRequestsPerAddress"> = {},
+): Promise<TlsServer> {
   const directory = await mkdtemp(join(tmpdir(), "mesh-tls-"));
   const files = await makeDevCertificates(directory, Date.now());
   const [ca, cert, key] = await Promise.all([
@@ -51,7 +54,7 @@ export async function serveTls(handle: (request: MeshRequest) => Promise<MeshRes
     readFile(files.key, "utf8"),
   ]);
   await rm(directory, { recursive: true });
-  const listener = await listen({ handle, host: "localhost", port: 0, cert, key });
+  const listener = await listen({ handle, host: "localhost", port: 0, cert, key, ...limits });
   const clients: HttpClient[] = [];
   return {
     origin: `https://localhost:${listener.port}`,

@@ -56,6 +56,41 @@ it("[ASP-INFR-02] the listener speaks HTTP/2 and HTTP/1.1 over TLS 1.2 or newer,
   ).rejects.toMatchObject({ code: "ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION" });
 });
 
+it("an address has a limit of requests over all its connections, and one HTTP/2 connection of streams", async () => {
+  let answer = (): void => {};
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const served = createMeshHandler(bob.agent);
+  const handle = async (request: Parameters<typeof served>[0]) => {
+    await answered;
+    return served(request);
+  };
+  await using server = await serveTls(handle, { maxRequestsPerAddress: 3 });
+  const sessions = [0, 1].map(() => connect(server.origin, { ca: server.ca }));
+  onTestFinished(() => {
+    for (const session of sessions) session.destroy();
+  });
+  await Promise.all(sessions.map((session) => once(session, "remoteSettings")));
+  expect(sessions[0]?.remoteSettings.maxConcurrentStreams).toBe(32);
+  const ask = async (session: ClientHttp2Session | undefined) => {
+    if (session === undefined) throw new Error("no session");
+    const stream = session.request({ ":path": "/swarm/health" });
+    const [headers] = await once(stream, "response");
+    stream.resume();
+    await once(stream, "close");
+    return headers;
+  };
+  const first = [ask(sessions[0]), ask(sessions[0]), ask(sessions[0])];
+  // Requests of one connection arrive in order, so the fourth is refused, and then one of another connection.
+  const refused = await ask(sessions[0]);
+  expect(refused).toMatchObject({ ":status": 503, "retry-after": "5" });
+  expect(await ask(sessions[1])).toMatchObject({ ":status": 503 });
+  answer();
+  for (const headers of await Promise.all(first)) expect(headers).toMatchObject({ ":status": 200 });
+  expect(await ask(sessions[1])).toMatchObject({ ":status": 200 });
+});
+
 it("[ASP-ENDP-01] health and info require no header", async () => {
   expect(bodyOf(await bob.get("/swarm/health"))).toEqual({
     status: "healthy",

@@ -1,7 +1,7 @@
 /** ASP: Infrastructure Requirements. The TLS listener for peers: TLS 1.2 or newer, HTTP/2 and HTTP/1.1. */
 import { constants, createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
-import type { Semaphore } from "../../base/index.js";
+import { Semaphore } from "../../base/index.js";
 import { LIMITS } from "../../mesh/index.js";
 import { createBodyMemory, IncomingBody } from "./body-memory.js";
 import { addressBehind, networkOf } from "./client-address.js";
@@ -24,6 +24,8 @@ export interface ListenerOptions {
   readonly maxConnections?: number;
   /** Connections per caller. Not enforced behind proxies, where all connections come from the proxy. Default 64. */
   readonly maxConnectionsPerAddress?: number;
+  /** Requests per caller that are being served, over all its connections. Default 256. */
+  readonly maxRequestsPerAddress?: number;
   /** Memory for the bodies of all requests together. */
   readonly bodyMemory?: Semaphore;
   /** Milliseconds for receiving the whole body of a request. Default 30 s. */
@@ -66,6 +68,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   const door: ListenerContext = {
     handle: options.handle,
     proxies,
+    requests: new Semaphore({ perKey: options.maxRequestsPerAddress ?? 256 }),
     memory: options.bodyMemory ?? createBodyMemory(),
     bodyTime: options.bodyTime ?? 30_000,
   };
@@ -97,6 +100,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
 interface ListenerContext {
   readonly handle: MeshHandler;
   readonly proxies: number;
+  readonly requests: Semaphore;
   readonly memory: Semaphore;
   readonly bodyTime: number;
 }
@@ -110,6 +114,9 @@ async function serve(
   const head = headOf(request, door.proxies);
   // Also ends requests that are silent or send their body too slowly.
   hangUpAfter(door.bodyTime, request);
+  const release = door.requests.tryAcquire(networkOf(head.address));
+  if (release === undefined) return answer(request, response, overloaded());
+  response.once("close", release);
   const early = door.handle.early?.(head);
   if (early !== undefined) return answer(request, response, early);
   const body = new IncomingBody(door.memory, networkOf(head.address), LIMITS.bodyBytes);

@@ -182,7 +182,7 @@ export class ServedMesh {
         `an agent created with --dev listens on loopback only, not on ${host}`,
       );
     }
-    const { connections, connectionsPerAddress, bodyMemory } = settings.limits;
+    const { connections, connectionsPerAddress, requestsPerAddress, bodyMemory } = settings.limits;
     this.#listener = await listen({
       handle: createMeshHandler(this.agent),
       host,
@@ -190,6 +190,7 @@ export class ServedMesh {
       proxies: settings.proxies,
       maxConnections: connections,
       maxConnectionsPerAddress: connectionsPerAddress,
+      maxRequestsPerAddress: requestsPerAddress,
       bodyMemory: createBodyMemory(bodyMemory),
       ...this.#certificate(),
     }).catch((cause: unknown) => {
