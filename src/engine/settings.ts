@@ -76,6 +76,14 @@ export const runtimeSettings = defineSettings({
     default: 50_000,
     doc: "Tasks of one caller running at once.",
   }),
+  runningSize: bytes("limits.running_size", {
+    default: "1gb",
+    doc: "Size of the journals of all running tasks, which stay in memory. Beyond it callers that run tasks are rejected with 503 when they start or continue one.",
+  }),
+  runningSizePerInstance: bytes("limits.running_size_per_instance", {
+    default: "256mb",
+    doc: "The same for the running tasks of one caller. The only running task of a caller is limited by `task_size` alone.",
+  }),
   cachedTasks: integer("limits.cached_tasks", {
     min: 1,
     default: 256,

@@ -34,7 +34,9 @@ export class Admission {
     } catch (error) {
       throw error instanceof Error ? toTaskError(error, "") : error;
     }
-    if (live.state.status !== "running") taskLimits.assertCapacity(live.work.instanceKey);
+    const { instanceKey } = live.work;
+    if (live.state.status === "running") taskLimits.assertGrowth(instanceKey);
+    else taskLimits.assertCapacity(instanceKey);
   }
 
   /** Called before a task is opened. */

@@ -143,6 +143,61 @@ describe("tasks in memory", () => {
   });
 });
 
+describe("the size of running tasks", () => {
+  const LARGE = "x".repeat(50_000);
+
+  it("of one caller is limited: further tasks and messages are refused and change nothing until one has ended", async () => {
+    const { definition } = officeOfFakes();
+    const world = await openWorld(definition, { limits: { runningSizePerInstance: 100_000 } });
+    const first = await world.runtime.post(ULLA, { body: LARGE, taskId: "first" });
+    const second = await world.runtime.post(ULLA, { body: LARGE, taskId: "second" });
+    const before = world.store.entriesOf(second.key).length;
+    const refusal = {
+      code: "overloaded",
+      message: expect.stringContaining("the limit per caller: retry later"),
+    };
+    await expect(world.runtime.post(ULLA, { body: "third", taskId: "third" })).rejects.toMatchObject(refusal);
+    await expect(world.runtime.post(ULLA, { body: "more", taskId: "second" })).rejects.toMatchObject(refusal);
+    expect(world.store.entriesOf(second.key)).toHaveLength(before);
+    // Other callers are not affected.
+    await world.runtime.post({ role: "user", id: "otto" }, { body: "hello" });
+    await world.runtime.cancel(first.key, "user:ulla@desk");
+    await world.runtime.post(ULLA, { body: "more", taskId: "second" });
+    await world.runtime.post(ULLA, { body: "third", taskId: "third" });
+  });
+
+  it("counts after a crash as before it", async () => {
+    const { definition } = officeOfFakes();
+    const world = await openWorld(definition, { limits: { runningSizePerInstance: 100_000 } });
+    await world.runtime.post(ULLA, { body: LARGE });
+    await world.runtime.post(ULLA, { body: LARGE });
+    await world.crash();
+    await world.settle();
+    await expect(world.runtime.post(ULLA, { body: "third" })).rejects.toMatchObject({ code: "overloaded" });
+  });
+
+  it("of a caller with one running task is limited by the size of a task alone", async () => {
+    const { definition } = officeOfFakes();
+    const world = await openWorld(definition, { limits: { runningSizePerInstance: 10_000 } });
+    await world.runtime.post(ULLA, { body: LARGE, taskId: "only" });
+    await world.runtime.post(ULLA, { body: LARGE, taskId: "only" });
+    await expect(world.runtime.post(ULLA, { body: "another" })).rejects.toMatchObject({ code: "overloaded" });
+  });
+
+  it("of all callers is limited, first for those that have more than others", async () => {
+    const { definition } = officeOfFakes();
+    const world = await openWorld(definition, { limits: { runningSize: 120_000 } });
+    await world.runtime.post({ role: "user", id: "otto" }, { body: "small" });
+    for (let n = 0; n < 3; n++) await world.runtime.post(ULLA, { body: LARGE.slice(0, 40_000) });
+    await expect(world.runtime.post(ULLA, { body: "x" })).rejects.toMatchObject({
+      code: "overloaded",
+      message: expect.stringMatching(/^the running tasks have \d+ characters, which is the limit/),
+    });
+    await world.runtime.post({ role: "user", id: "otto" }, { body: "another" });
+    await world.runtime.post({ role: "user", id: "new" }, { body: "first" });
+  });
+});
+
 describe("closing", () => {
   it("running turns and actions may finish within the grace period, including actions that start in it", async () => {
     const dig = action("dig", async () => "a hole");

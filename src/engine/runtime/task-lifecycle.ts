@@ -3,7 +3,6 @@ import type { Loop, RowWrite } from "../../journal/index.js";
 import type { RuntimeLimits } from "../settings.js";
 import { actionOrders, rowAfter, type TaskStats } from "../task/aggregate.js";
 import { type Entry, TASK_TIMEOUT } from "../task/entries.js";
-import type { TaskState } from "../task/state.js";
 import type { ActionRunner } from "./action-runner.js";
 import type { Eviction } from "./eviction.js";
 import type { HeldTasks } from "./held-tasks.js";
@@ -85,8 +84,9 @@ export class TaskLifecycle {
       for (const [agent, { turn }] of state.agents) if (turn !== undefined) work.recovered.add(agent);
     }
     work.counted = before?.counted ?? false;
+    work.countedSize = before?.countedSize ?? 0;
     this.#parts.names.add(state);
-    this.#count(state, work);
+    this.#count(live, work);
     return work;
   }
 
@@ -116,8 +116,9 @@ export class TaskLifecycle {
     const { taskLimits, names, eviction, remote, heldTasks, timers, idle } = this.#parts;
     const { work, state, key } = live;
     this.suspend(live);
-    if (work.counted) taskLimits.count(work.instanceKey, -1);
+    if (work.counted) taskLimits.count(work.instanceKey, { tasks: -1, size: -work.countedSize });
     work.counted = false;
+    work.countedSize = 0;
     names.remove(state);
     eviction.forget(key);
     remote.withdraw(key, "gone");
@@ -155,7 +156,7 @@ export class TaskLifecycle {
           break;
       }
     }
-    this.#count(state, work);
+    this.#count(live, work);
     turns.settle(live);
     if (state.status === "running") {
       scheduler.offer(work);
@@ -188,10 +189,13 @@ export class TaskLifecycle {
     });
   }
 
-  #count({ status }: TaskState, work: TaskWork): void {
+  #count({ state: { status }, size }: LiveTask, work: TaskWork): void {
     const runs = status === "running";
-    if (runs === work.counted) return;
+    const counted = runs ? size : 0;
+    if (runs === work.counted && counted === work.countedSize) return;
+    const tasks = Number(runs) - Number(work.counted);
+    this.#parts.taskLimits.count(work.instanceKey, { tasks, size: counted - work.countedSize });
     work.counted = runs;
-    this.#parts.taskLimits.count(work.instanceKey, runs ? 1 : -1);
+    work.countedSize = counted;
   }
 }

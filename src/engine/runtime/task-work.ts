@@ -70,6 +70,8 @@ export class TaskWork {
   queued = false;
   /** Counted among the tasks that run. */
   counted = false;
+  /** Characters of its journal that are counted. */
+  countedSize = 0;
   /** Mail up to this number existed when the process started: a turn with it may have crashed the previous process. */
   recoveredUpTo = 0;
   /** Agents whose recovered turn was journaled as such since the start. */
