@@ -37,8 +37,18 @@ has several events. Pass it as \`Last-Event-ID\` to resume after it. Not every e
 The data of each is:
 `;
 
-const STREAM = `Streams also send \`ping\` as a heartbeat and \`token\` for the text of a model while it is written
-(\`{ task_id, agent, delta, reset? }\`). Both have no id, and are not sent again.
+const STREAM = `Streams also send \`ping\` as a heartbeat and \`token\` for the text of an agent while it is written
+([streamed answers](models.md#streamed-answers)). Both have no id, and are not sent again. The data of \`token\`:
+
+| field | type | |
+| --- | --- | --- |
+| \`task_id\` | string | |
+| \`agent\` | string | the agent that writes |
+| \`tool\`, \`call_id\` | string, optional | the call whose answer it is: \`task_complete\` answers the user, \`send_response\` an agent. Absent for the agent's own text |
+| \`attempt\` | integer | grows each time that the agent's answer begins again |
+| \`offset\` | integer | length of the text before this piece, in UTF-16 code units |
+| \`delta\` | string | the piece |
+| \`reset\` | \`true\`, optional | all earlier pieces of the agent are invalid |
 
 The feed of all tasks, \`GET /feed\`, has [events of its own](console.md#the-feed).
 `;

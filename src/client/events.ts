@@ -74,7 +74,7 @@ export function endsRound(event: TaskEvent): boolean {
  * const texts = new WrittenTexts();
  * for await (const event of client.postMessageStream("What is on my desk?")) {
  *   const token = tokenOf(event);
- *   if (token !== undefined) show(texts.add(token));
+ *   if (token !== undefined) console.log(texts.add(token)?.text);
  * }
  * ```
  */
