@@ -31,6 +31,11 @@ export const MAIL_FINDINGS = [
   ]),
   ...chapter("server", "what clients of the reference expect", [
     ["MAIL-G-8", "A server lists its own URL, also without `public_url`."],
+    ["MAIL-G-10", "The example program of the documentation gets a useful answer, word for word."],
+    [
+      "MAIL-G-11",
+      "Every bundled agent uses a model when one is configured and its key is set, and its script otherwise.",
+    ],
     [
       "MAIL-G-14",
       "A swarm that is registered without a token uses the variable that is set for it, over HTTP as on the command line.",

@@ -62,6 +62,9 @@ export const modelSettings = defineSettings({
     env: ["ANTHROPIC_API_KEY"],
     doc: "Key for Anthropic.",
   }),
+  defaultModel: text("models.default", {
+    doc: "Model of the bundled example agents that name none, such as `openai/gpt-5-mini`. Without it, or without its key, they follow scripts.",
+  }),
   concurrency: integer("models.concurrency", {
     min: 1,
     default: 64,

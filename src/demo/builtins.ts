@@ -10,7 +10,7 @@ export function withExamples(builtins: Builtins): Builtins {
     Object.fromEntries(EXAMPLE_NAMES.map((name) => [`${prefix}${name}`, make(name)]));
   return {
     ...builtins,
-    agents: { ...builtins.agents, ...examples(exampleFactory, "example/") },
+    agents: { ...builtins.agents, ...examples((name) => exampleFactory(name, builtins), "example/") },
     actions: {
       "example/get_weather_forecast": forecastAction(),
       "example/calculate": calculatorAction(),

@@ -37,6 +37,7 @@ export function builtinsWith(
         limits: { concurrency, requestsPerMinute },
         ...(report !== undefined && { report }),
       },
+      ...(models.defaultModel !== undefined && { defaultModel: models.defaultModel }),
       files: { roots: fileRoots },
       outbound: { allow },
     }),

@@ -24,6 +24,8 @@ export interface Builtins {
   readonly actions: Readonly<Record<string, Action>>;
   /** Prompts of the reference implementation's examples, by the name of the example. */
   readonly prompts?: Readonly<Record<string, string>>;
+  /** `provider/model` of the bundled example agents that name none. Without it they follow scripts. */
+  readonly defaultModel?: string;
   /** Whether a model agent with these parameters can call its model. Default: true. */
   isModelAvailable?(
     params: Readonly<Record<string, unknown>>,
@@ -38,6 +40,8 @@ export const MODEL_AGENTS: readonly string[] = ["agent", "supervisor", "action-a
 export interface BuiltinOptions {
   /** For model agents. */
   readonly models?: ModelEnvironment;
+  /** The model of bundled example agents. Default: the variable `MAILROOM_MODELS_DEFAULT`, or none. */
+  readonly defaultModel?: string;
   /** Access of the file actions. Default: none. */
   readonly files?: FileActionOptions;
   /** Options of the HTTP and interswarm actions. Default: a guard without exceptions. */
@@ -52,7 +56,10 @@ const scripted: AgentFactory = (context) =>
 
 export function defaultBuiltins(options: BuiltinOptions = {}): Builtins {
   const models = { allow: options.outbound?.allow ?? [], ...options.models };
+  const { MAILROOM_MODELS_DEFAULT: fromEnvironment } = options.models?.env ?? process.env;
+  const defaultModel = options.defaultModel ?? fromEnvironment;
   return {
+    ...(defaultModel !== undefined && defaultModel !== "" && { defaultModel }),
     agents: {
       scripted,
       agent: modelFactory("agent", models),
@@ -69,6 +76,21 @@ export function defaultBuiltins(options: BuiltinOptions = {}): Builtins {
     },
     isModelAvailable: (params, toolFormat) => isModelAvailable(params, toolFormat, options.models?.env),
   };
+}
+
+/**
+ * The parameters with which an example agent uses a model; undefined if it follows its script, because no model is
+ * configured or its key is missing.
+ */
+export function modelOfExample(
+  builtins: Builtins,
+  params: Readonly<Record<string, unknown>>,
+  toolFormat: "completions" | "responses",
+): Readonly<Record<string, unknown>> | undefined {
+  const llm = params.llm ?? builtins.defaultModel;
+  if (llm === undefined) return undefined;
+  const chosen = { ...params, llm };
+  return builtins.isModelAvailable?.(chosen, toolFormat) === true ? chosen : undefined;
 }
 
 function inGroup(group: string, actions: Readonly<Record<string, Action>>): Record<string, Action> {

@@ -4,7 +4,7 @@ export {
   type DefinedAgent,
   defineAgent,
 } from "./agent.js";
-export { type BuiltinOptions, type Builtins, defaultBuiltins } from "./builtins.js";
+export { type BuiltinOptions, type Builtins, defaultBuiltins, modelOfExample } from "./builtins.js";
 export { defineSwarm, type SwarmOptions } from "./define.js";
 export {
   type LoadedSwarm,

@@ -6,7 +6,7 @@ import { didYouMean, isRecord } from "../base/index.js";
 import type { AgentEntry, SwarmEntry, UnplacedProblem } from "../mail/index.js";
 import { within } from "../mail/index.js";
 import { type DefinedAgent, defineAgent } from "./agent.js";
-import { type Builtins, MODEL_AGENTS } from "./builtins.js";
+import { type Builtins, MODEL_AGENTS, modelOfExample } from "./builtins.js";
 import { badReference, parseReference } from "./references.js";
 import type { ResolvedAction } from "./resolve-actions.js";
 import { exampleOfPrompt, resolveParams } from "./resolve-params.js";
@@ -64,7 +64,7 @@ async function resolveImplementation(
   if (source === undefined) return undefined;
   if (source.kind === "run") return source.run;
   const before = errors.length;
-  // The bundled agents follow their own scripts and ignore parameters for models.
+  // Bundled agents without a model follow their own scripts and ignore its parameters.
   const params = source.scripted
     ? entry.agent_params
     : await resolveParams(entry.agent_params, paramsAt, resolver, errors);
@@ -140,8 +140,12 @@ function builtinFactory(
   const known = builtins.agents;
   const found = own(known, name);
   if (!MODEL_AGENTS.includes(name)) {
-    if (found !== undefined)
-      return { kind: "factory", factory: found, scripted: name.startsWith("example/") };
+    if (found !== undefined) {
+      const scripted =
+        name.startsWith("example/") &&
+        modelOfExample(builtins, entry.agent_params, entry.tool_format) === undefined;
+      return { kind: "factory", factory: found, scripted };
+    }
     const hint = didYouMean(name, [...Object.keys(known), ...MODEL_AGENTS]);
     throw badReference(`unknown built-in agent 'mail:${name}'`, hint);
   }

@@ -1,7 +1,18 @@
 /** The five bundled agents (decision H3): `mail:example/<name>` in files, `exampleAgent(name)` in code. */
-import { type AgentFactory, type ScriptedRuleInput, scriptedAgent } from "../../agents/index.js";
+import {
+  type AgentContext,
+  type AgentFactory,
+  type ScriptedRuleInput,
+  scriptedAgent,
+} from "../../agents/index.js";
 import type { Action } from "../../engine/index.js";
-import { badReference, type DefinedAgent, defineAgent } from "../../swarm/index.js";
+import {
+  type Builtins,
+  badReference,
+  type DefinedAgent,
+  defineAgent,
+  modelOfExample,
+} from "../../swarm/index.js";
 import { calculatorAction } from "../actions/calculator.js";
 import { describeNumbersAction } from "../actions/describe-numbers.js";
 import { forecastAction } from "../actions/forecast.js";
@@ -94,19 +105,40 @@ export function exampleAgent(example: ExampleName, options: ExampleAgentOptions)
   });
 }
 
-/** A factory for swarm files, where the agent's actions are listed by name. */
-export function exampleFactory(example: ExampleName): AgentFactory {
+/**
+ * A factory for swarm files, where the agent's actions are listed by name. It uses a model if one is configured and its
+ * key is set, and follows its script otherwise.
+ */
+export function exampleFactory(example: ExampleName, builtins: Builtins): AgentFactory {
+  const { prompt, rules } = EXAMPLES[example];
+  const { agent: modelAgent } = builtins.agents;
   return (context) => {
-    for (const key of Object.keys(context.params)) {
-      context.warn({
-        at: [key],
-        message: `'${key}' has no effect: the bundled agent '${example}' follows a script and uses no model`,
-        hint: "use mail:agent or mail:supervisor for an agent with a model",
-      });
+    const params = modelOfExample(builtins, context.params, context.toolFormat);
+    if (params !== undefined && modelAgent !== undefined) {
+      return modelAgent({ ...context, params: { system: prompt, ...params } });
     }
+    warnOfScript(example, context, context.params.llm ?? builtins.defaultModel);
     const environment = { commTargets: context.commTargets, actions: context.tools.map(({ name }) => name) };
-    return scriptedAgent(EXAMPLES[example].rules(environment), environment);
+    return scriptedAgent(rules(environment), environment);
   };
+}
+
+function warnOfScript(example: ExampleName, { params, warn }: AgentContext, llm: unknown): void {
+  if (llm !== undefined) {
+    warn({
+      at: params.llm === undefined ? [] : ["llm"],
+      message: `the bundled agent '${example}' follows its script, because the model '${String(llm)}' is not available`,
+      hint: "set the key of its provider to use the model",
+    });
+    return;
+  }
+  for (const key of Object.keys(params)) {
+    warn({
+      at: [key],
+      message: `'${key}' has no effect: no model is configured, so that the bundled agent '${example}' follows its script`,
+      hint: "add llm to agent_params, or set models.default",
+    });
+  }
 }
 
 function needed(example: ExampleName, actions: readonly string[], names: readonly string[]): string {

@@ -9,7 +9,7 @@ export const OPTIONAL_DAY = `^(?:.*?\\b(?<day>${DAY})\\b)?`;
 /** A short follow-up such as "and on Friday?". */
 export const DAY_AGAIN = `^\\W*(?:and|what about|how about)\\b.*\\b(?<day>${DAY})\\b`;
 
-export const WEATHER_TOPIC = `\\b(?:weather|forecast|temperatures?|rain(?:y|ing)?|snow(?:y|ing)?|sunny|windy?|umbrella)\\b|${DAY_AGAIN.replace("?<day>", "?:")}`;
+export const WEATHER_TOPIC = `\\b(?:weather|forecast|outlook|temperatures?|rain(?:y|ing)?|snow(?:y|ing)?|sunny|windy?|umbrella)\\b|${DAY_AGAIN.replace("?<day>", "?:")}`;
 
 /** A place name with initial capitals. Flags `u`. */
 export const PLACE =
