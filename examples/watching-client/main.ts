@@ -19,9 +19,7 @@ const desk = defineAgent({
 const swarm = defineSwarm({ name: "shop", agents: [desk] });
 const server = await createServer({ swarm, data: false, dev: true, settings: { log: { level: "warn" } } });
 const url = await server.listen({ port: 0 });
-// Node has a built-in WebSocket since version 22; `ws` works everywhere.
-const open = (where: string) => new WebSocket(where);
-const connect = (token: string) => ConversationClient.connect(url, { token, open });
+const connect = (token: string) => ConversationClient.connect(url, { token });
 
 // A minimal agent: a socket, and an answer to each message.
 const agent = new WebSocket(`${url.replace("http", "ws")}/map`, {
@@ -51,7 +49,7 @@ await registered;
 const watcher = await connect("admin:watcher");
 const stop = new AbortController();
 const seen: string[] = [];
-const events = await watcher.follow({ signal: stop.signal });
+const events = await watcher.follow({ filter: { eventTypes: ["mail.*"] }, signal: stop.signal });
 const watching = (async () => {
   for await (const { type, source } of events) {
     console.log(`${type.padEnd(24)} ${source}`);

@@ -228,8 +228,8 @@ export class MailClient {
    * ```
    */
   async postMessage(body: string, options: MessageOptions = {}): Promise<MessageAnswer> {
-    const timeout = options.timeout ?? messageWait(options.kwargs);
-    return this.#message(post("/message", messageBody(body, options), { ...options, timeout }));
+    const waits = options.wait === false ? {} : { timeout: messageWait(options.kwargs) };
+    return this.#message(post("/message", messageBody(body, options), { ...waits, ...options }));
   }
 
   /**
@@ -249,6 +249,7 @@ export class MailClient {
     return messageEvents(call, {
       ...this.#streaming(),
       pings: options.pings ?? false,
+      onState: options.onState,
       ...(options.signal && { signal: options.signal }),
     });
   }

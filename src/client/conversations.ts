@@ -1,39 +1,97 @@
 /**
- * Conversations (MAP Mail) from Node or a browser. The client never blocks reading, so that a handler may make calls,
- * and it reports every lost event.
+ * Conversations (MAP Mail) from Node or a browser. The client never blocks reading, so that a handler may make calls. It
+ * reconnects by itself, and no followed event is lost or repeated.
  */
+import { isRecord } from "../base/index.js";
+import type { ConnectionState, StateListener } from "./connection-state.js";
 import { ConversationError } from "./conversations-errors.js";
 import type {
   Conversation,
   ConversationDetails,
-  ConversationEvent,
   ConversationTurn,
+  Participant,
+  ParticipantRole,
+  Permissions,
+  Presence,
   Summary,
   SummaryOptions,
+  Thread,
+  Unread,
 } from "./conversations-wire.js";
-
-/** The used part of a WebSocket: of browsers, of Node 22 or later, or of the package `ws`. */
-export interface WebSocketLike {
-  send(text: string): void;
-  close(): void;
-  addEventListener(type: "open" | "close" | "error", listener: () => void): void;
-  addEventListener(type: "message", listener: (event: { readonly data: unknown }) => void): void;
-}
+import type { ConversationEvent } from "./map/events.js";
+import { Follow } from "./map/follow.js";
+import type { MapLink, NotificationListener } from "./map/link.js";
+import {
+  type ConversationFilter,
+  type EventFilter,
+  type MapMethod,
+  type MapMethods,
+  type NewConversation,
+  type NewTurn,
+  REPEATABLE,
+  type TurnFilter,
+} from "./map/methods.js";
+import { isLost, MapSession, type TokenSource } from "./map/session.js";
+import { mapAddress, type WebSocketLike } from "./map/socket.js";
+import type { CallOptions } from "./transport.js";
 
 /** Options of {@link ConversationClient.connect}. */
 export interface ConversationClientOptions {
-  /** Bearer token of the caller. */
-  readonly token?: string;
   /**
-   * Opens the connection.
-   * @defaultValue the global `WebSocket`, which Node has since version 22
+   * Bearer token of the caller, or a function that returns a fresh one for each connection and before it expires.
+   * @defaultValue none
+   */
+  readonly token?: TokenSource;
+  /**
+   * Opens a connection.
+   * @defaultValue the package `ws` in Node, the global `WebSocket` elsewhere
    */
   readonly open?: (url: string) => WebSocketLike;
   /**
-   * Milliseconds to wait for each response.
+   * Milliseconds to wait for a connection and for each response.
    * @defaultValue 30,000
    */
   readonly timeout?: number;
+  /**
+   * Number of consecutive connections that may fail after the first one. `0`: a lost connection is not opened again.
+   * @defaultValue no limit
+   */
+  readonly reconnects?: number;
+  /**
+   * Whether to keep trying if the first connection fails.
+   * @defaultValue false
+   */
+  readonly waitForServer?: boolean;
+  /**
+   * Milliseconds of silence after which the connection is tested, and opened again if there is no response.
+   * @defaultValue 60,000
+   */
+  readonly idleLimit?: number;
+  /**
+   * Called with every new state of the connection.
+   * @defaultValue none; see `state`
+   */
+  readonly onState?: StateListener;
+  /**
+   * Called with each `map/message`: what others sent to agents that this client registered.
+   * @defaultValue none
+   */
+  readonly onMessage?: (message: MapMessage) => void;
+  /**
+   * Closes the client when it aborts.
+   * @defaultValue none
+   */
+  readonly signal?: AbortSignal;
+}
+
+/** A live message to an agent of this client (`map/message`). */
+export interface MapMessage {
+  readonly id: string;
+  readonly from: string;
+  readonly to: unknown;
+  readonly timestamp: number;
+  readonly payload?: unknown;
+  readonly meta?: Readonly<Record<string, unknown>>;
 }
 
 /** Options of {@link ConversationClient.follow}. */
@@ -43,170 +101,398 @@ export interface FollowOptions {
    * @defaultValue all that the caller may see
    */
   readonly conversationId?: string;
-  /** Id of the last event already seen. Later ones are replayed first. */
+  /**
+   * Id of the last event already seen. Later ones are replayed first.
+   * @defaultValue none: events from now on
+   */
   readonly after?: string;
-  /** Ends the iteration. */
+  /**
+   * Further conditions. The types are those of conversations unless `eventTypes` names others.
+   * @defaultValue none
+   */
+  readonly filter?: EventFilter;
+  /** Ends the iteration, without an error. */
   readonly signal?: AbortSignal;
 }
 
-type Answer = Record<string, unknown>;
-
-interface Waiting {
-  readonly method: string;
-  readonly resolve: (result: Record<string, unknown>) => void;
-  readonly reject: (error: ConversationError) => void;
-  readonly timer: ReturnType<typeof setTimeout>;
+/** Options of lists that are read page by page. */
+export interface PageOptions extends CallOptions {
+  /**
+   * `desc` begins with the newest.
+   * @defaultValue `"asc"`, as in the protocol
+   */
+  readonly order?: "asc" | "desc";
+  /**
+   * Number of items per page. Pages are read as needed.
+   * @defaultValue 50
+   */
+  readonly pageSize?: number;
 }
 
-/** Number of events that may wait for their reader before the subscription fails with `too_slow`. */
-const MAX_QUEUED_EVENTS = 10_000;
+/** Options of lists of turns. */
+export interface TurnListOptions extends PageOptions {
+  /** @defaultValue all turns outside threads */
+  readonly filter?: TurnFilter;
+}
+
+/** Options of a search. */
+export interface TurnSearchOptions extends CallOptions {
+  /**
+   * Only in this conversation.
+   * @defaultValue all that the caller may read
+   */
+  readonly conversationId?: string;
+  /**
+   * Number of turns per page. Pages are read as needed.
+   * @defaultValue 20
+   */
+  readonly pageSize?: number;
+}
+
+type Params<Method extends MapMethod> = MapMethods[Method]["params"];
+
+const EVENT_TYPES = ["mail.*", "mailroom.*"];
 
 /**
- * A connection to a server's MAP conversations.
+ * A connection to a server's MAP conversations. It reconnects by itself.
  * @example
  * ```ts
  * const client = await ConversationClient.connect("http://127.0.0.1:8000", { token: "user:ann" });
  * const { id } = await client.create({ subject: "Lunch" });
  * await client.say(id, "Pizza?");
+ * for await (const turn of client.turns(id, { order: "desc" })) console.log(turn.content);
  * client.close();
  * ```
  */
 export class ConversationClient {
-  readonly #socket: WebSocketLike;
+  readonly #session: MapSession;
   readonly #timeout: number;
-  readonly #waiting = new Map<number, Waiting>();
-  readonly #readers = new Map<string, EventQueue>();
-  /** Events of subscriptions whose response has not arrived yet. */
-  #early: { readonly id: string; readonly event: ConversationEvent }[] = [];
-  #next = 1;
-  #lost = false;
+  readonly #follows = new Set<Follow>();
+  readonly #onMessage: ((message: MapMessage) => void) | undefined;
 
-  private constructor(socket: WebSocketLike, timeout: number) {
-    this.#socket = socket;
-    this.#timeout = timeout;
-    socket.addEventListener("message", ({ data }) => this.#receive(String(data)));
-    socket.addEventListener("close", () => this.#end());
-    socket.addEventListener("error", () => this.#end());
+  private constructor(url: string, options: ConversationClientOptions) {
+    this.#timeout = options.timeout ?? 30_000;
+    this.#onMessage = options.onMessage;
+    this.#session = new MapSession({
+      address: mapAddress(url),
+      token: options.token,
+      open: options.open,
+      timeout: this.#timeout,
+      reconnects: options.reconnects ?? Number.POSITIVE_INFINITY,
+      idleLimit: options.idleLimit ?? 60_000,
+      waitForServer: options.waitForServer ?? false,
+      participantType: "client",
+      onState: options.onState,
+      onNotification: (...frame) => this.#notified(...frame),
+      onOpen: (link, answer) => this.#opened(link, answer),
+    });
+    this.#session.finished.then(
+      () => this.#endFollows((follow) => follow.stop()),
+      (error: unknown) => this.#endFollows((follow) => follow.fail(error)),
+    );
   }
 
   /**
    * Opens a connection.
    * @param url of the server (`http://…`), or of its MAP endpoint (`ws://…/map`)
-   * @throws ConversationError `unreachable`, or `refused` when the server rejects the token
+   * @throws ConversationError `unreachable`, or `refused` when the server rejects the token or the page's origin
+   * @example
+   * ```ts
+   * const client = await ConversationClient.connect(url, { token, onState: (state) => console.log(state.status) });
+   * ```
    */
   static async connect(url: string, options: ConversationClientOptions = {}): Promise<ConversationClient> {
-    const address = /^ws/.test(url) ? url : `${url.replace(/^http/, "ws").replace(/\/$/, "")}/map`;
-    const socket = (options.open ?? ((where) => new WebSocket(where)))(address);
-    const client = new ConversationClient(socket, options.timeout ?? 30_000);
+    const { signal } = options;
+    signal?.throwIfAborted();
+    const client = new ConversationClient(url, options);
+    const onAbort = () => client.close();
+    signal?.addEventListener("abort", onAbort, { once: true });
+    client.#session.finished.catch(() => {}).finally(() => signal?.removeEventListener("abort", onAbort));
     try {
-      await client.#opened(address);
-      await client.#enter(options.token);
+      await client.#session.link();
       return client;
     } catch (error) {
-      // The caller has no reference to close it.
-      client.close();
+      signal?.throwIfAborted();
       throw error;
     }
   }
 
-  #opened(address: string): Promise<void> {
-    const unreachable = new ConversationError("unreachable", `no connection to ${address}`);
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(unreachable), this.#timeout);
-      const settle = (done: () => void) => () => {
-        clearTimeout(timer);
-        done();
-      };
-      this.#socket.addEventListener("open", settle(resolve));
-      for (const end of ["error", "close"] as const) {
-        this.#socket.addEventListener(
-          end,
-          settle(() => reject(unreachable)),
-        );
-      }
-    });
+  /** The state of the connection, with the code and the reason of the last close. */
+  get state(): ConnectionState {
+    return this.#session.state;
   }
 
-  async #enter(token: string | undefined): Promise<void> {
-    const method = "map/connect";
-    const { authRequired } = await this.request(method, {
-      protocolVersion: 1,
-      participantType: "client",
-      ...(token !== undefined && { auth: { method: "bearer", token } }),
-    });
-    if (authRequired === undefined) return;
-    throw ConversationError.refused(method, { code: 1000, message: "the server requires a token" });
+  /** Resolves after `close`, and rejects with the reason if the client cannot or may not reconnect. */
+  get finished(): Promise<void> {
+    return this.#session.finished;
   }
 
-  /** Calls any method of the protocol. @throws ConversationError with the server's error number */
-  request(method: string, params: object = {}): Promise<Record<string, unknown>> {
-    if (this.#lost) return Promise.reject(connectionLost());
-    const id = this.#next++;
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#waiting.delete(id);
-        reject(new ConversationError("timeout", `${method} got no response within the time limit`));
-      }, this.#timeout);
-      this.#waiting.set(id, { method, resolve, reject, timer });
-      this.#socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
-    });
+  /**
+   * Calls any method of the protocol. Without a connection it waits for one, up to its time limit. A call that only
+   * reads is repeated if the connection is lost; other calls then fail with `connection_lost`.
+   * @throws ConversationError with the server's error number
+   * @example
+   * ```ts
+   * await client.request("map/send", { to: { agent: "adder" }, payload: { numbers: [19, 23] } });
+   * ```
+   */
+  request<Method extends MapMethod>(
+    method: Method,
+    params: Params<Method>,
+    options?: CallOptions,
+  ): Promise<MapMethods[Method]["result"]>;
+  request<Name extends string>(
+    method: Name extends MapMethod ? never : Name,
+    params?: object,
+    options?: CallOptions,
+  ): Promise<Record<string, unknown>>;
+  request(method: string, params: object = {}, options: CallOptions = {}): Promise<Record<string, unknown>> {
+    const { signal, timeout } = options;
+    return this.#session.request(method, params, { signal, timeout, repeat: REPEATABLE.has(method) });
   }
 
-  /** Yields all conversations that the caller may see, oldest first. */
-  async *list(filter: object = {}): AsyncGenerator<Conversation, void, undefined> {
-    for (let cursor: unknown; ; ) {
-      const page = await this.request("mail/list", { filter, ...(cursor !== undefined && { cursor }) });
-      yield* page.conversations as Conversation[];
-      if (page.hasMore !== true) return;
+  /**
+   * Yields all conversations that the caller may see, oldest first unless `order` is `desc`.
+   * @example
+   * ```ts
+   * for await (const { id, subject } of client.list({ status: ["active"] }, { order: "desc" })) console.log(id, subject);
+   * ```
+   */
+  async *list(
+    filter: ConversationFilter = {},
+    options: PageOptions = {},
+  ): AsyncGenerator<Conversation, void, undefined> {
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.request("mail/list", { filter, ...pageOf(options, cursor) }, options);
+      yield* page.conversations;
+      if (!page.hasMore) return;
       cursor = page.nextCursor;
     }
   }
 
   /** Returns a conversation with its participants. */
-  async get(conversationId: string): Promise<ConversationDetails> {
+  async get(conversationId: string, options: CallOptions = {}): Promise<ConversationDetails> {
     const include = { participants: true, stats: true };
-    const { conversation, participants, stats } = await this.request("mail/get", { conversationId, include });
-    return { conversation, participants, stats } as ConversationDetails;
+    const { conversation, participants, stats } = await this.request(
+      "mail/get",
+      { conversationId, include },
+      options,
+    );
+    return { conversation, participants: participants ?? [], stats: stats ?? NO_STATS };
   }
 
-  /** Yields all turns that the caller may see, oldest first. */
-  async *turns(conversationId: string): AsyncGenerator<ConversationTurn, void, undefined> {
-    for (let cursor: unknown; ; ) {
-      const page = await this.request("mail/turns/list", {
-        conversationId,
-        ...(cursor !== undefined && { cursor }),
-      });
-      yield* page.turns as ConversationTurn[];
-      if (page.hasMore !== true) return;
+  /**
+   * Yields all turns that the caller may see, oldest first unless `order` is `desc`.
+   * @example
+   * ```ts
+   * for await (const { content } of client.turns(id, { order: "desc", filter: { contentTypes: ["text"] } })) break;
+   * ```
+   */
+  async *turns(
+    conversationId: string,
+    options: TurnListOptions = {},
+  ): AsyncGenerator<ConversationTurn, void, undefined> {
+    const { filter } = options;
+    const wanted = { conversationId, ...(filter !== undefined && { filter }) };
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.request("mail/turns/list", { ...wanted, ...pageOf(options, cursor) }, options);
+      yield* page.turns;
+      if (!page.hasMore) return;
       cursor = page.nextCursor;
     }
   }
 
-  /** Creates a conversation. */
-  async create(params: object = {}): Promise<Conversation> {
-    return (await this.request("mail/create", params)).conversation as Conversation;
+  /** Yields the threads of a conversation, or those below a thread. */
+  async *threads(
+    conversationId: string,
+    options: Omit<PageOptions, "order"> & { readonly parentThreadId?: string } = {},
+  ): AsyncGenerator<Thread, void, undefined> {
+    const { parentThreadId } = options;
+    const wanted = { conversationId, ...(parentThreadId !== undefined && { parentThreadId }) };
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.request("mail/thread/list", { ...wanted, ...pageOf(options, cursor) }, options);
+      yield* page.threads;
+      if (page.nextCursor === undefined) return;
+      cursor = page.nextCursor;
+    }
+  }
+
+  /** Creates a conversation. `request("mail/create", …)` also returns the invitations of new ids. */
+  async create(params: NewConversation = {}, options: CallOptions = {}): Promise<Conversation> {
+    return (await this.request("mail/create", params, options)).conversation;
   }
 
   /** Adds a turn with text. In a task's conversation this is a message to the task. */
-  async say(conversationId: string, text: string): Promise<ConversationTurn> {
-    const params = { conversationId, contentType: "text", content: { text } };
-    return (await this.request("mail/turn", params)).turn as ConversationTurn;
-  }
-
-  /** Returns a summary of a conversation. A stored summary is used while it is current. */
-  async summary(conversationId: string, options: SummaryOptions = {}): Promise<Summary> {
-    return (await this.request("mail/summary", { conversationId, ...options })) as Summary & Answer;
-  }
-
-  /** Closes a conversation. Closing a task's conversation cancels the task. */
-  async closeConversation(conversationId: string, reason?: string): Promise<Conversation> {
-    const params = { conversationId, ...(reason !== undefined && { reason }) };
-    return (await this.request("mail/close", params)).conversation as Conversation;
+  say(conversationId: string, text: string, options: CallOptions = {}): Promise<ConversationTurn> {
+    return this.addTurn(conversationId, { contentType: "text", content: { text } }, options);
   }
 
   /**
-   * Yields events, each once and in order. Resolves when the subscription exists, so that no later event is missed. The
-   * iterator throws ConversationError `connection_lost` or `too_slow`: call `follow` again `after` the last event.
+   * Adds a turn of any kind.
+   * @example
+   * ```ts
+   * await client.addTurn(id, { contentType: "data", content: { price: 12 }, visibility: { type: "private" } });
+   * ```
+   */
+  async addTurn(conversationId: string, turn: NewTurn, options: CallOptions = {}): Promise<ConversationTurn> {
+    return (await this.request("mail/turn", { conversationId, ...turn }, options)).turn;
+  }
+
+  /** Sets the status of a turn that was added as `pending` or `streaming`. */
+  async updateTurn(
+    conversationId: string,
+    turnId: string,
+    status: "streaming" | "complete" | "failed",
+    options: CallOptions = {},
+  ): Promise<void> {
+    await this.request("mailroom/turn/update", { conversationId, turnId, status }, options);
+  }
+
+  /** Joins a conversation. */
+  async join(
+    conversationId: string,
+    options: CallOptions & Pick<Params<"mail/join">, "role" | "catchUp"> = {},
+  ): Promise<MapMethods["mail/join"]["result"]> {
+    const { role, catchUp } = options;
+    const params = {
+      conversationId,
+      ...(role !== undefined && { role }),
+      ...(catchUp !== undefined && { catchUp }),
+    };
+    return this.request("mail/join", params, options);
+  }
+
+  /** Leaves a conversation, or removes another participant. */
+  async leave(
+    conversationId: string,
+    options: CallOptions & { readonly reason?: string; readonly participantId?: string } = {},
+  ): Promise<void> {
+    const { reason, participantId } = options;
+    await this.request(
+      "mail/leave",
+      { conversationId, ...withReason(reason), ...(participantId !== undefined && { participantId }) },
+      options,
+    );
+  }
+
+  /** Invites a participant. Returns the invitation if the id has no owner yet; pass it on to who registers under it. */
+  async invite(
+    conversationId: string,
+    participant: Params<"mail/invite">["participant"],
+    options: CallOptions & { readonly message?: string } = {},
+  ): Promise<{ readonly participant: Participant; readonly invitation?: string }> {
+    const { message } = options;
+    const params = { conversationId, participant, ...(message !== undefined && { message }) };
+    const answer = await this.request("mail/invite", params, options);
+    const invitation = answer._meta?.invitations[participant.id];
+    return { participant: answer.participant, ...(invitation !== undefined && { invitation }) };
+  }
+
+  /** Changes the role or the permissions of a member. */
+  async setMember(
+    conversationId: string,
+    participantId: string,
+    change: { readonly role?: ParticipantRole; readonly permissions?: Partial<Permissions> },
+    options: CallOptions = {},
+  ): Promise<Participant> {
+    const params = { conversationId, participantId, ...change };
+    return (await this.request("mailroom/member", params, options)).participant;
+  }
+
+  /** Creates a thread that begins at a turn. */
+  async createThread(
+    conversationId: string,
+    rootTurnId: string,
+    options: CallOptions & { readonly subject?: string; readonly parentThreadId?: string } = {},
+  ): Promise<Thread> {
+    const { subject, parentThreadId } = options;
+    const params = {
+      conversationId,
+      rootTurnId,
+      ...(subject !== undefined && { subject }),
+      ...(parentThreadId !== undefined && { parentThreadId }),
+    };
+    return (await this.request("mail/thread/create", params, options)).thread;
+  }
+
+  /** Returns a summary of a conversation. A stored summary is used while it is current. */
+  summary(conversationId: string, options: SummaryOptions = {}): Promise<Summary> {
+    const { signal: _, timeout: __, ...wanted } = options;
+    return this.request("mail/summary", { conversationId, ...wanted }, options);
+  }
+
+  /** Returns who of the participants is connected. */
+  async presence(conversationId: string, options: CallOptions = {}): Promise<readonly Presence[]> {
+    return (await this.request("mail/presence", { conversationId }, options)).participants;
+  }
+
+  /** Notes that the caller has read everything up to a turn. Returns how much is unread. */
+  markRead(conversationId: string, turnId: string, options: CallOptions = {}): Promise<Unread> {
+    return this.request("mailroom/read", { conversationId, turnId }, options);
+  }
+
+  /** Counts unread turns of others, by default in the 50 newest conversations. */
+  async unread(conversationIds?: readonly string[], options: CallOptions = {}): Promise<readonly Unread[]> {
+    const params = conversationIds === undefined ? {} : { conversationIds };
+    return (await this.request("mailroom/unread", params, options)).unread;
+  }
+
+  /**
+   * Yields turns that contain the text, newest first.
+   * @example
+   * ```ts
+   * for await (const { conversationId, content } of client.search("invoice")) console.log(conversationId, content);
+   * ```
+   */
+  async *search(
+    query: string,
+    options: TurnSearchOptions = {},
+  ): AsyncGenerator<ConversationTurn, void, undefined> {
+    const { conversationId } = options;
+    const wanted = { query, ...(conversationId !== undefined && { conversationId }) };
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.request("mailroom/search", { ...wanted, ...pageOf(options, cursor) }, options);
+      yield* page.turns;
+      if (!page.hasMore) return;
+      cursor = page.nextCursor;
+    }
+  }
+
+  /** Closes a conversation. Closing a task's conversation cancels the task. */
+  async closeConversation(
+    conversationId: string,
+    reason?: string,
+    options: CallOptions & { readonly status?: "completed" | "failed" } = {},
+  ): Promise<Conversation> {
+    const { status } = options;
+    const params = { conversationId, ...withReason(reason), ...(status !== undefined && { status }) };
+    return (await this.request("mail/close", params, options)).conversation;
+  }
+
+  /** Makes a closed, paused or archived conversation active again. */
+  reopen(conversationId: string, reason?: string, options: CallOptions = {}): Promise<Conversation> {
+    return this.#change("mail/reopen", conversationId, reason, options);
+  }
+
+  /** Pauses a conversation: nobody can write until it is reopened. */
+  pause(conversationId: string, reason?: string, options: CallOptions = {}): Promise<Conversation> {
+    return this.#change("mailroom/pause", conversationId, reason, options);
+  }
+
+  /** Archives a conversation. */
+  archive(conversationId: string, reason?: string, options: CallOptions = {}): Promise<Conversation> {
+    return this.#change("mailroom/archive", conversationId, reason, options);
+  }
+
+  /** Deletes a conversation with all of its turns. */
+  async deleteConversation(conversationId: string, options: CallOptions = {}): Promise<void> {
+    await this.request("mailroom/delete", { conversationId }, options);
+  }
+
+  /**
+   * Yields events, each once and in order, over lost connections and restarts of the server. Resolves when the
+   * subscription exists, so that no later event is missed. The iteration ends when the client is closed.
+   * @throws ConversationError `refused` when `after` is unknown; the iterator throws why the client has ended
    * @example
    * ```ts
    * for await (const { type, data } of await client.follow({ conversationId })) console.log(type, data);
@@ -214,118 +500,109 @@ export class ConversationClient {
    */
   async follow(options: FollowOptions = {}): Promise<AsyncGenerator<ConversationEvent, void, undefined>> {
     const { conversationId, after, signal } = options;
-    const { subscriptionId } = await this.request("map/subscribe", {
-      filter: { eventTypes: ["mail.*"], ...(conversationId !== undefined && { mail: { conversationId } }) },
-      ...(after !== undefined && { replayFrom: after }),
+    signal?.throwIfAborted();
+    const follow = new Follow({
+      filter: {
+        eventTypes: EVENT_TYPES,
+        ...options.filter,
+        ...(conversationId !== undefined && { mail: { ...options.filter?.mail, conversationId } }),
+      },
+      after,
+      timeout: this.#timeout,
+      link: () => this.#session.openLink,
+      onStop: (stopped) => {
+        signal?.removeEventListener("abort", onAbort);
+        this.#follows.delete(stopped);
+      },
     });
-    const id = String(subscriptionId);
-    const queue = new EventQueue(signal);
-    this.#readers.set(id, queue);
-    for (const early of this.#early.filter((one) => one.id === id)) queue.add(early.event);
-    this.#early = this.#early.filter((one) => one.id !== id);
-    if (this.#lost) queue.fail(connectionLost());
-    return this.#events(id, queue);
-  }
-
-  async *#events(id: string, queue: EventQueue): AsyncGenerator<ConversationEvent, void, undefined> {
+    const onAbort = () => follow.stop();
+    signal?.addEventListener("abort", onAbort, { once: true });
+    this.#follows.add(follow);
     try {
-      for (;;) {
-        const event = await queue.next();
-        if (event === undefined) return;
-        yield event;
-      }
-    } finally {
-      this.#readers.delete(id);
-      if (!this.#lost) this.request("map/unsubscribe", { subscriptionId: id }).catch(() => {});
+      await this.#subscribe(follow, signal);
+    } catch (error) {
+      follow.stop();
+      throw error;
     }
+    return follow.events();
   }
 
-  /** Closes the connection. */
+  /** Closes the connection and ends everything: calls fail with `closed`, and iterations end. */
   close(): void {
-    this.#socket.close();
-    this.#end();
+    this.#session.close();
   }
 
-  #receive(text: string): void {
-    const frame = JSON.parse(text) as Incoming;
-    if (frame.method === "map/event" && frame.params !== undefined) {
-      const { subscriptionId, event } = frame.params;
-      const reader = this.#readers.get(subscriptionId);
-      if (reader !== undefined) reader.add(event);
-      else if (this.#early.push({ id: subscriptionId, event }) > MAX_QUEUED_EVENTS) this.#early.shift();
-      return;
-    }
-    const waiting = typeof frame.id === "number" ? this.#waiting.get(frame.id) : undefined;
-    if (waiting === undefined || typeof frame.id !== "number") return;
-    this.#waiting.delete(frame.id);
-    clearTimeout(waiting.timer);
-    if (frame.error === undefined) waiting.resolve(frame.result ?? {});
-    else waiting.reject(ConversationError.refused(waiting.method, frame.error));
+  /** The same, at the end of a block with `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
   }
 
-  #end(): void {
-    if (this.#lost) return;
-    this.#lost = true;
-    for (const { reject, timer } of this.#waiting.values()) {
-      clearTimeout(timer);
-      reject(connectionLost());
-    }
-    this.#waiting.clear();
-    for (const queue of this.#readers.values()) queue.fail(connectionLost());
-  }
-}
-
-interface Incoming {
-  readonly id?: unknown;
-  readonly method?: string;
-  readonly params?: { readonly subscriptionId: string; readonly event: ConversationEvent };
-  readonly result?: Record<string, unknown>;
-  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
-}
-
-function connectionLost(): ConversationError {
-  return new ConversationError("connection_lost", "the connection is lost; connect again");
-}
-
-class EventQueue {
-  #events: ConversationEvent[] = [];
-  #error: ConversationError | undefined;
-  #stopped = false;
-  #wake: (() => void) | undefined;
-
-  constructor(signal: AbortSignal | undefined) {
-    this.#stopped = signal?.aborted === true;
-    signal?.addEventListener("abort", () => {
-      this.#stopped = true;
-      this.#wake?.();
-    });
-  }
-
-  add(event: ConversationEvent): void {
-    // Events after a gap are not yielded: the reader calls `follow` again after its last event.
-    if (this.#error !== undefined) return;
-    if (this.#events.push(event) > MAX_QUEUED_EVENTS) {
-      this.#events = [];
-      this.fail(new ConversationError("too_slow", "too many unread events; follow again after the last one"));
-    }
-    this.#wake?.();
-  }
-
-  fail(error: ConversationError): void {
-    this.#error ??= error;
-    this.#wake?.();
-  }
-
-  /** Returns undefined after the reader stopped. */
-  async next(): Promise<ConversationEvent | undefined> {
+  async #subscribe(follow: Follow, signal: AbortSignal | undefined): Promise<void> {
+    const limit = AbortSignal.timeout(this.#timeout);
+    const either = signal === undefined ? limit : AbortSignal.any([signal, limit]);
     for (;;) {
-      if (this.#stopped) return undefined;
-      const event = this.#events.shift();
-      if (event !== undefined) return event;
-      if (this.#error !== undefined) throw this.#error;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+      try {
+        return await follow.subscribe(await this.#session.link(either));
+      } catch (error) {
+        if (isLost(error) && this.state.status !== "closed") continue;
+        if (!limit.aborted || signal?.aborted === true || error !== limit.reason) throw error;
+        throw new ConversationError(
+          "connection_lost",
+          "the subscription was not made: there is no connection",
+        );
+      }
     }
   }
+
+  /** Runs after each connection. Subscriptions of the session continue at the last event that was received. */
+  #opened(link: MapLink, { subscriptions }: Readonly<Record<string, unknown>>): void {
+    // The server continues after the last event that it sent, which may have been lost with the connection.
+    for (const subscriptionId of Array.isArray(subscriptions) ? subscriptions : []) {
+      link.request("map/unsubscribe", { subscriptionId }, { timeout: this.#timeout }).catch(() => {});
+    }
+    for (const follow of this.#follows) void follow.resume(link);
+  }
+
+  #notified(...[{ method, params, size }, link]: Parameters<NotificationListener>): void {
+    if (method === "map/event" && isRecord(params.event)) {
+      for (const follow of this.#follows) {
+        if (follow.receives(params.subscriptionId, link)) {
+          follow.add(params.event as unknown as ConversationEvent, size);
+          return;
+        }
+      }
+    } else if (method === "map/message" && isRecord(params.message)) {
+      this.#onMessage?.(params.message as unknown as MapMessage);
+    }
+  }
+
+  #endFollows(end: (follow: Follow) => void): void {
+    for (const follow of [...this.#follows]) end(follow);
+  }
+
+  async #change(
+    method: "mail/reopen" | "mailroom/pause" | "mailroom/archive",
+    conversationId: string,
+    reason: string | undefined,
+    options: CallOptions,
+  ): Promise<Conversation> {
+    return (await this.request(method, { conversationId, ...withReason(reason) }, options)).conversation;
+  }
+}
+
+const NO_STATS = { totalTurns: 0, activeParticipants: 0 };
+
+function withReason(reason: string | undefined): { readonly reason?: string } {
+  return reason === undefined ? {} : { reason };
+}
+
+function pageOf(
+  { order, pageSize }: PageOptions,
+  cursor: string | undefined,
+): { readonly order?: "asc" | "desc"; readonly limit?: number; readonly cursor?: string } {
+  return {
+    ...(order !== undefined && { order }),
+    ...(pageSize !== undefined && { limit: pageSize }),
+    ...(cursor !== undefined && { cursor }),
+  };
 }

@@ -4,6 +4,7 @@
  */
 export { type TokenData, type WrittenText, WrittenTexts } from "../base/index.js";
 export { AdminClient } from "./admin.js";
+export type { AgentMail, AgentReply } from "./agent-mail.js";
 export type {
   Approval,
   ApprovalDecision,
@@ -12,21 +13,31 @@ export type {
   AuditRecord,
 } from "./approvals.js";
 export { MailClient, type MailClientOptions, type MessageAnswer, type WhoAmI } from "./client.js";
+export type { ConnectionState, StateListener } from "./connection-state.js";
 export {
   ConversationClient,
   type ConversationClientOptions,
   type FollowOptions,
-  type WebSocketLike,
+  type MapMessage,
+  type PageOptions,
+  type TurnListOptions,
+  type TurnSearchOptions,
 } from "./conversations.js";
-export { ConversationError } from "./conversations-errors.js";
+export { type Closing, ConversationError, type ConversationErrorCode } from "./conversations-errors.js";
 export type {
   Conversation,
   ConversationDetails,
-  ConversationEvent,
   ConversationTurn,
+  OpenCall,
   Participant,
+  ParticipantRole,
+  Permissions,
+  Presence,
   Summary,
   SummaryOptions,
+  Thread,
+  Unread,
+  Visibility,
 } from "./conversations-wire.js";
 export {
   MailClientError,
@@ -34,6 +45,21 @@ export {
   MailStreamError,
 } from "./errors.js";
 export { endsRound, type TaskEvent, tokenOf } from "./events.js";
+export type { ConversationEvent, ConversationEventData, ConversationEventType } from "./map/events.js";
+export type {
+  ConversationFilter,
+  EventFilter,
+  MapAddress,
+  MapAgent,
+  MapMethod,
+  MapMethods,
+  MapScope,
+  NewConversation,
+  NewTurn,
+  TurnFilter,
+} from "./map/methods.js";
+export type { TokenSource } from "./map/session.js";
+export type { WebSocketLike } from "./map/socket.js";
 export type {
   FeedEvent,
   FeedTask,
@@ -67,6 +93,7 @@ export type {
   TaskEventsOptions,
   TaskListOptions,
 } from "./options.js";
+export { type ServeAgentOptions, type ServedAgent, serveAgent } from "./serve-agent.js";
 export { parseSwarmUrl, type SwarmUrl } from "./swarm-url.js";
 export type { TaskList, TaskRecord } from "./tasks.js";
 export type { CallOptions, FetchFunction, WriteOptions } from "./transport.js";

@@ -1,6 +1,5 @@
 /** Calls that show what a server does: journals, digests, search, the feed, and what only admins see. */
-import { createParser } from "eventsource-parser";
-import { sleep, urgentClock } from "../base/index.js";
+import type { StateListener } from "./connection-state.js";
 import {
   FEED_EVENTS,
   type FeedEvent,
@@ -16,7 +15,7 @@ import {
   Traffic,
 } from "./observation.js";
 import { callOptions } from "./options.js";
-import { canRetry } from "./retry.js";
+import { follow } from "./stream.js";
 import type { CallOptions, Transport, WriteOptions } from "./transport.js";
 import { AnyObject } from "./wire.js";
 
@@ -54,6 +53,11 @@ export interface FeedOptions extends Pick<CallOptions, "signal"> {
   readonly own?: boolean;
   /** For admins: a row of figures each second. */
   readonly stats?: boolean;
+  /**
+   * Called with every new state of the feed's connection.
+   * @defaultValue none
+   */
+  readonly onState?: StateListener;
 }
 
 /** Options of the outbox. */
@@ -69,9 +73,6 @@ export interface OutboxOptions extends CallOptions {
   /** Deliveries of the page at most. */
   readonly limit?: number;
 }
-
-/** Milliseconds before a lost feed is opened again. */
-const PAUSE = 500;
 
 /**
  * What a caller sees of its own tasks. Available as `client.observe`.
@@ -115,25 +116,31 @@ export class ObserveClient {
     );
   }
 
-  /** Yields what happens in tasks, without end. A lost connection is resumed after the last event. */
-  async *feed(options: FeedOptions = {}): AsyncGenerator<FeedEvent, void, undefined> {
-    const { signal, watch, own, stats } = options;
-    for (let after = options.after; ; ) {
-      try {
-        const query = { after, watch, own: flag(own), stats: flag(stats) };
-        const headers = { accept: "text/event-stream" };
-        const call = { method: "GET", path: "/feed", query, headers, ...(signal && { signal }) } as const;
-        const { response } = await this.#transport.open(call);
-        for await (const event of feedEvents(response)) {
-          after = event.id ?? after;
-          yield event;
-        }
-      } catch (error) {
-        if (signal?.aborted === true) throw signal.reason;
-        if (!canRetry(error)) throw error;
-      }
-      await sleep(urgentClock, PAUSE, signal);
-    }
+  /**
+   * Yields what happens in tasks, without end. A lost connection is resumed after the last event.
+   * @example
+   * ```ts
+   * for await (const { event, data } of client.observe.feed({ signal })) console.log(event, data);
+   * ```
+   */
+  feed(options: FeedOptions = {}): AsyncGenerator<FeedEvent, void, undefined> {
+    const { signal, watch, own, stats, onState } = options;
+    return follow({
+      transport: this.#transport,
+      ...(signal && { signal }),
+      onState,
+      reconnects: Number.POSITIVE_INFINITY,
+      pings: true,
+      request: async ({ after = options.after }) => ({
+        method: "GET",
+        path: "/feed",
+        query: { after, watch, own: flag(own), stats: flag(stats) },
+        headers: { accept: "text/event-stream" },
+        ...(signal && { signal }),
+      }),
+      parse: ({ event, id, data }) => toFeedEvent(event, id, JSON.parse(data)),
+      isLast: () => false,
+    });
   }
 }
 
@@ -253,29 +260,6 @@ function journal(transport: Transport, path: string, options: JournalOptions): P
 
 function flag(value: boolean | undefined): string | undefined {
   return value === undefined ? undefined : String(value);
-}
-
-async function* feedEvents(response: Response): AsyncGenerator<FeedEvent, void, undefined> {
-  if (response.body === null) return;
-  const ready: FeedEvent[] = [];
-  const parser = createParser({
-    onEvent: ({ id, event, data }) => {
-      const parsed = toFeedEvent(event ?? "", id === "" ? undefined : id, JSON.parse(data));
-      if (parsed !== undefined) ready.push(parsed);
-    },
-  });
-  const reader = response.body.getReader();
-  const decoder = new TextDecoder();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      parser.feed(decoder.decode(value, { stream: true }));
-      yield* ready.splice(0);
-    }
-  } finally {
-    await reader.cancel().catch(() => {});
-  }
 }
 
 /** Returns nothing for an event that this client does not know. */

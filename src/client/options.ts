@@ -1,4 +1,5 @@
 /** Options of calls, and how they are sent. */
+import type { StateListener } from "./connection-state.js";
 import type { CallOptions, WriteOptions } from "./transport.js";
 import type { TaskStatus } from "./wire.js";
 
@@ -9,6 +10,11 @@ export interface StreamOptions extends WriteOptions {
    * @defaultValue false
    */
   readonly pings?: boolean;
+  /**
+   * Called with every new state of the stream's connection.
+   * @defaultValue none
+   */
+  readonly onState?: StateListener;
 }
 
 /** Options of a message to the swarm. */
@@ -45,7 +51,7 @@ export interface MessageOptions extends WriteOptions {
 
 export interface MessageStreamOptions
   extends Omit<MessageOptions, "showEvents" | "wait">,
-    Pick<StreamOptions, "pings"> {}
+    Pick<StreamOptions, "pings" | "onState"> {}
 
 /** Options of task lists. */
 export interface TaskListOptions extends CallOptions {
@@ -80,6 +86,11 @@ export interface TaskEventsOptions extends CallOptions {
    * @defaultValue false
    */
   readonly pings?: boolean;
+  /**
+   * Called with every new state of the stream's connection.
+   * @defaultValue none
+   */
+  readonly onState?: StateListener;
 }
 
 /** One text for the only waiting call, or a result for each of several. */

@@ -1,15 +1,24 @@
 /** Streams of events that survive lost connections. */
-import { sleep, urgentClock } from "../base/index.js";
+import { messageOf, sleep, urgentClock } from "../base/index.js";
+import { notify, type StateListener } from "./connection-state.js";
 import { MailConnectionError, MailStreamError } from "./errors.js";
-import { endsRound, type TaskEvent } from "./events.js";
+import { endsRound, type TaskEvent, toTaskEvent } from "./events.js";
 import { canRetry } from "./retry.js";
-import { isEventStream, readEvents } from "./sse.js";
+import { isEventStream, readEvents, type SseEvent } from "./sse.js";
 import { type Transport, type TransportRequest, withKey } from "./transport.js";
 
 /** Servers ping every 15 seconds: a connection that is silent for this long is dead. */
 const IDLE_LIMIT = 60_000;
 
-export interface FollowOptions {
+/** The comment that our server sends when the round of the posted message has ended. */
+const END_OF_ROUND = "end of round";
+
+interface AnyEvent {
+  readonly id?: string | undefined;
+  readonly event: string;
+}
+
+export interface FollowOptions<Event extends AnyEvent> {
   readonly transport: Transport;
   readonly signal?: AbortSignal;
   /** Number of consecutive connections that may fail without an event. */
@@ -20,10 +29,17 @@ export interface FollowOptions {
   readonly request: (position: Position) => Promise<TransportRequest | undefined>;
   /** Called with each response before its events are read. */
   readonly onOpen?: (response: Response) => void;
+  /** Returns nothing for an event that the caller does not want. */
+  readonly parse: (event: SseEvent) => Event | undefined;
+  readonly taskIdOf?: (event: Event) => string | undefined;
   /** Whether this event is the last one. */
-  readonly isLast: (event: TaskEvent) => boolean;
-  /** The server closes this connection after the last event: an earlier event that looks like the last one is not. */
-  readonly closesAfterLast?: (event: TaskEvent, position: Position) => boolean;
+  readonly isLast: (event: Event) => boolean;
+  /**
+   * Whether the server says itself when the stream is over. An event that looks like the last one may then belong to
+   * another message.
+   */
+  readonly saysEnd?: () => boolean;
+  readonly onState?: StateListener | undefined;
 }
 
 export interface Position {
@@ -35,42 +51,63 @@ export interface Position {
 }
 
 /** @throws MailStreamError when the stream cannot be resumed, MailClientError when the server rejects it. */
-export async function* follow(options: FollowOptions): AsyncGenerator<TaskEvent, void, undefined> {
+export async function* follow<Event extends AnyEvent>(
+  options: FollowOptions<Event>,
+): AsyncGenerator<Event, void, undefined> {
   const { signal } = options;
   let after: string | undefined;
   let taskId: string | undefined;
   let failures = 0;
   let failure: unknown;
-  for (let connections = 0; ; connections += 1) {
-    let last: TaskEvent | undefined;
-    const isOver = () => last !== undefined && options.isLast(last);
-    try {
-      const call = await options.request({ after, taskId, connections });
-      if (call === undefined) throw lost("this server cannot resume a stream", failure);
-      failure = undefined;
-      for await (const event of connect(options, call)) {
-        failures = 0;
-        if (event.id !== undefined) after = event.id;
-        taskId = event.data.task_id ?? taskId;
-        if (event.event === "ping" && !options.pings) continue;
-        yield event;
-        if (event.id !== undefined) last = event;
-        const closes = options.closesAfterLast?.(event, { after, taskId, connections }) === true;
-        if (!closes && options.isLast(event)) return;
+  let reason = "the stream has ended";
+  let closed: unknown;
+  try {
+    for (let connections = 0; ; connections += 1) {
+      let over = false;
+      try {
+        notify(options.onState, { status: "connecting", attempt: failures + 1 });
+        const call = await options.request({ after, taskId, connections });
+        if (call === undefined) throw lost("this server cannot resume a stream", failure);
+        failure = undefined;
+        const onEnd = () => {
+          over = true;
+        };
+        for await (const received of connect(options, call, connections, onEnd)) {
+          failures = 0;
+          if (received.id !== undefined) after = received.id;
+          const event = options.parse(received);
+          if (event === undefined) continue;
+          taskId = options.taskIdOf?.(event) ?? taskId;
+          if (event.event === "ping" && !options.pings) continue;
+          yield event;
+          if (options.saysEnd?.() !== true && options.isLast(event)) return;
+        }
+        if (over) return;
+        // A clean close before the end: the server is shutting down, or the client was too slow.
+      } catch (error) {
+        if (signal?.aborted === true) throw signal.reason;
+        if (over) return;
+        if (!canRetry(error) && !isSilence(error)) throw error;
+        failure = error;
       }
-      if (isOver()) return;
-      // A clean close before the end: the server is shutting down, or the client was too slow.
-    } catch (error) {
-      if (signal?.aborted === true) throw signal.reason;
-      // The connection broke instead of being closed: the round has most likely ended.
-      if (isOver()) return;
-      if (!canRetry(error) && !isSilence(error)) throw error;
-      failure = error;
+      failures += 1;
+      if (failures > options.reconnects)
+        throw lost(`${failures} consecutive connections yielded no event`, failure);
+      const delay = options.transport.backoff(failures, failure);
+      const why = failure === undefined ? "the server closed the stream" : messageOf(failure);
+      notify(options.onState, { status: "waiting", attempt: failures, delay, reason: why });
+      await sleep(urgentClock, delay, signal);
     }
-    failures += 1;
-    if (failures > options.reconnects)
-      throw lost(`${failures} consecutive connections yielded no event`, failure);
-    await sleep(urgentClock, options.transport.backoff(failures, failure), signal);
+  } catch (error) {
+    reason = messageOf(error);
+    closed = error;
+    throw error;
+  } finally {
+    notify(options.onState, {
+      status: "closed",
+      reason,
+      ...(closed !== undefined && { error: closed }),
+    });
   }
 
   function lost(reason: string, cause?: unknown): MailStreamError {
@@ -79,10 +116,12 @@ export async function* follow(options: FollowOptions): AsyncGenerator<TaskEvent,
   }
 }
 
-async function* connect(
-  options: FollowOptions,
+async function* connect<Event extends AnyEvent>(
+  options: FollowOptions<Event>,
   call: TransportRequest,
-): AsyncGenerator<TaskEvent, void, undefined> {
+  connections: number,
+  onEnd: () => void,
+): AsyncGenerator<SseEvent, void, undefined> {
   const { transport, idleLimit = IDLE_LIMIT } = options;
   const { response, signal, abort } = await transport.open(call);
   options.onOpen?.(response);
@@ -91,9 +130,16 @@ async function* connect(
     abort(undefined);
     throw new MailStreamError("not_a_stream", `${call.method} ${call.path} did not return a stream`);
   }
+  notify(options.onState, { status: "open", resumed: connections > 0 });
   const silence = new MailConnectionError("timeout", transport.url, `no data for ${idleLimit} ms`);
   try {
-    yield* readEvents(response.body, { idleLimit, onIdle: () => abort(silence) });
+    yield* readEvents(response.body, {
+      idleLimit,
+      onIdle: () => abort(silence),
+      onComment: (text) => {
+        if (text.trim() === END_OF_ROUND) onEnd();
+      },
+    });
   } catch (error) {
     throw transport.failure(error, call, signal);
   }
@@ -103,12 +149,19 @@ function isSilence(error: unknown): boolean {
   return error instanceof MailConnectionError && error.code === "timeout";
 }
 
+/** How events of tasks are read. */
+export const TASK_EVENTS = {
+  parse: ({ id, event, data }: SseEvent) => toTaskEvent({ id, event, data }),
+  taskIdOf: ({ data }: TaskEvent) => data.task_id,
+} as const;
+
 export interface MessageStreamOptions {
   readonly transport: Transport;
   readonly signal?: AbortSignal;
   readonly reconnects: number;
   readonly pings: boolean;
   readonly idleLimit?: number;
+  readonly onState?: StateListener | undefined;
 }
 
 /**
@@ -125,6 +178,7 @@ export function messageEvents(
   let journal: string | undefined;
   return follow({
     ...options,
+    ...TASK_EVENTS,
     onOpen: (response) => {
       journal ??= localPath(response.headers.get("location"), transport.url);
     },
@@ -137,9 +191,8 @@ export function messageEvents(
       return taskId === undefined && (await transport.deduplicates(options.signal)) ? keyed : undefined;
     },
     isLast: endsRound,
-    // The answer of the POST ends with the round of its own message. Earlier messages of the task may end theirs before.
-    closesAfterLast: ({ id }, { connections }) =>
-      id !== undefined && journal !== undefined && (connections === 0 || journal.includes("round=")),
+    // The stream ends with the round of its own message. Earlier messages of the task may end theirs before.
+    saysEnd: () => journal?.includes("round=") === true,
   });
 }
 

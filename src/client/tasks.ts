@@ -1,7 +1,7 @@
 /** Reads tasks, pages of tasks and their events, for callers and for admins. */
 import { endsRound, type TaskEvent, toTaskEvent } from "./events.js";
 import { callOptions, type TaskEventsOptions, type TaskListOptions } from "./options.js";
-import { follow, resume } from "./stream.js";
+import { follow, resume, TASK_EVENTS } from "./stream.js";
 import type { CallOptions, Transport, TransportRequest } from "./transport.js";
 import {
   type AwaitedReply,
@@ -122,7 +122,9 @@ export async function* taskEvents(
   yield* follow({
     ...source,
     ...(signal && { signal }),
+    ...TASK_EVENTS,
     pings: options.pings ?? false,
+    onState: options.onState,
     request: async (position) =>
       resume(`${path}/events`, position.after ?? after, { ...(signal && { signal }) }),
     isLast: (event) => live === "round" && endsRound(event),

@@ -18,6 +18,12 @@ import type { RevocationWatcher } from "./revocations.js";
 import type { ShutdownSignal } from "./shutdown.js";
 import { type SseLimits, SseStream } from "./sse.js";
 
+/**
+ * A comment, which parsers skip. Without it a client cannot tell the end of its round from a shutdown right after the
+ * round of another message.
+ */
+const END_OF_ROUND = ": end of round\r\n\r\n";
+
 /** When a stream ends by itself. */
 export type StreamEnd =
   /** With the outcome of a message. */
@@ -113,6 +119,7 @@ async function copy(
       await stream.write(event);
       if (end.kind === "round" && endsRound(event)) return;
     }
+    if (outcome !== undefined) await stream.writeText(END_OF_ROUND);
     if (outcome !== undefined || stream.ended !== undefined) return;
   }
 }

@@ -1,5 +1,6 @@
 /** WebSocket upgrades of extensions on the listener's own socket (decision D6: which pages may open one). */
 
+import { createHash } from "node:crypto";
 import { type IncomingMessage, type Server, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -28,7 +29,8 @@ export function serveUpgrades(server: Server, options: UpgradeOptions): () => vo
     if (!isWebSocket(request)) return serveWithoutUpgrade(server, request, socket);
     const upgrade = upgrades.find(({ path }) => path === pathOf(request));
     if (upgrade === undefined) return reject(socket, 404, "Not Found");
-    if (!isAllowed(request, options)) return reject(socket, 403, "Forbidden");
+    const refusal = refusalOf(request, options);
+    if (refusal !== undefined) return refuse(request, socket, refusal);
     const address = addressOf(request);
     upgrade.accept({
       request,
@@ -43,13 +45,18 @@ export function serveUpgrades(server: Server, options: UpgradeOptions): () => vo
   return () => server.off("upgrade", onUpgrade);
 }
 
-function isAllowed({ headers }: IncomingMessage, { dev, cors }: UpgradeOptions): boolean {
-  if (!dev) return isOwnOrigin(headers, cors);
+/** Why the page or the host is not allowed. */
+function refusalOf({ headers }: IncomingMessage, { dev, cors }: UpgradeOptions): string | undefined {
+  if (!dev) {
+    return isOwnOrigin(headers, cors)
+      ? undefined
+      : "the page's origin is not allowed; add it to cors_origins";
+  }
   try {
     checkDevelopmentOrigin(headers, cors);
-    return true;
+    return undefined;
   } catch (error) {
-    if (isPublicError(error)) return false;
+    if (isPublicError(error)) return error.message;
     throw error;
   }
 }
@@ -83,6 +90,37 @@ function serveWithoutUpgrade(server: Server, request: IncomingMessage, socket: D
     socket.end();
   });
   server.emit("request", request, response);
+}
+
+/** Close code for a page that may not connect. Codes from 4000 on are for private use (RFC 6455, 7.4.2). */
+const FOREIGN_ORIGIN = 4403;
+/** Milliseconds that the client has for its part of the closing handshake. */
+const CLOSING = 2_000;
+
+/**
+ * A page cannot read the status of a rejected upgrade. It can read a close code and its reason, so its connection is
+ * accepted and closed at once. All other clients receive the status.
+ */
+function refuse(request: IncomingMessage, socket: Duplex, reason: string): void {
+  const { origin, "sec-websocket-key": key } = request.headers;
+  if (origin === undefined || key === undefined || !/^[+/0-9A-Za-z]{22}==$/.test(key)) {
+    return reject(socket, 403, "Forbidden");
+  }
+  // RFC 6455, 4.2.2 and 5.5.1.
+  const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
+  const payload = Buffer.concat([
+    Buffer.from([FOREIGN_ORIGIN >> 8, FOREIGN_ORIGIN & 0xff]),
+    Buffer.from(reason),
+  ]);
+  socket.on("error", () => {});
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+  );
+  socket.end(Buffer.concat([Buffer.from([0x88, payload.length]), payload]));
+  socket.resume();
+  const stop = setTimeout(() => socket.destroy(), CLOSING);
+  stop.unref();
+  socket.once("close", () => clearTimeout(stop));
 }
 
 function reject(socket: Duplex, status: number, reason: string): void {

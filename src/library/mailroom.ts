@@ -290,6 +290,11 @@ export class RemoteAgent {
     return this.#runtime.remote.answer(lending, lending.message.id, answer);
   }
 
+  /** The agent cannot answer: its turn fails, and the agent that asked is notified. */
+  fail(lending: LentMessage, reason: string): Promise<void> {
+    return this.#runtime.remote.fail(lending, lending.message.id, reason);
+  }
+
   release(lending: LentMessage): Promise<void> {
     return this.#runtime.remote.release(lending, lending.message.id);
   }

@@ -18,5 +18,9 @@ it("the client library can be bundled for a browser without Node built-ins", asy
   const packages = Object.keys(metafile.inputs)
     .filter((path) => path.includes("node_modules/"))
     .map((path) => path.split("node_modules/").at(-1)?.split("/")[0]);
-  expect([...new Set(packages)].sort()).toEqual(["eventsource-parser", "zod"]);
+  expect([...new Set(packages)].sort()).toEqual(["eventsource-parser", "ws", "zod"]);
+  // What the package has for browsers: an empty file instead of its WebSocket.
+  expect(Object.keys(metafile.inputs).filter((path) => path.includes("/ws/"))).toEqual([
+    expect.stringMatching(/ws\/browser\.js$/),
+  ]);
 });

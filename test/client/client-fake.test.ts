@@ -268,20 +268,35 @@ describe("streams", () => {
     expect(server.seen.map(({ path }) => path)).toEqual(["/message", "/tasks/t1/events", "/tasks/t1/events"]);
   });
 
-  it("continue after the end of an earlier message's round, until the server closes the stream", async () => {
-    await using server = await fakeServer({
-      "POST /message": (_, response) => {
-        openStream(response, { location: "/tasks/t1/events" });
-        response.write(sse("new_message", event(1), "1"));
-        response.write(sse("task_complete", { ...end, response: "the earlier answer" }, "2"));
-        response.write(sse("new_message", event(3), "3"));
-        response.end(sse("task_complete", end, "4"));
-      },
-    });
-    const events = await collect(new MailClient(server.url, quick).postMessageStream("x"));
-    expect(events.map(({ id }) => id)).toEqual(["1", "2", "3", "4"]);
-    expect(server.seen).toHaveLength(1);
-  });
+  it.each(["is closed", "breaks"])(
+    "continue after the end of an earlier message's round, also if the connection %s right there",
+    async (how) => {
+      await using server = await fakeServer({
+        "POST /message": (_, response) => {
+          openStream(response, { location: "/tasks/t1/events?round=2" });
+          response.write(sse("new_message", event(1), "1"));
+          const earlier = sse("task_complete", { ...end, response: "the earlier answer" }, "2");
+          if (how === "breaks") response.write(earlier, () => response.destroy());
+          else response.end(earlier);
+        },
+        "GET /tasks/t1/events": ({ headers }, response) => {
+          openStream(response);
+          if (headers["last-event-id"] === "2") {
+            response.write(sse("new_message", event(3), "3"));
+            response.write(sse("task_complete", end, "4"), () => response.destroy());
+          } else response.end(": end of round\r\n\r\n");
+        },
+      });
+      const states: string[] = [];
+      const stream = new MailClient(server.url, quick).postMessageStream("x", {
+        onState: ({ status }) => states.push(status),
+      });
+      expect((await collect(stream)).map(({ id }) => id)).toEqual(["1", "2", "3", "4"]);
+      expect(server.seen).toHaveLength(3);
+      const connected = ["connecting", "open"];
+      expect(states).toEqual([...connected, "waiting", ...connected, "waiting", ...connected, "closed"]);
+    },
+  );
 
   it("follow no Location to another server", async () => {
     await using stranger = await fakeServer({});

@@ -164,6 +164,27 @@ describe("events", () => {
     );
   });
 
+  it("of a message that waits behind another one end with its own round, wherever the connection breaks", async () => {
+    for (let cut = 1_000; cut < 14_000; cut += 1_300) {
+      const taskId = `behind-${cut}`;
+      const owner = `behind${cut}`;
+      const first = await as(`user:${owner}`).postMessage("count 9", { taskId, wait: false });
+      expect(first.status).toBe("running");
+      const left = [cut, 1_500, 800];
+      await using proxy = await cuttingProxy(server.url, () => left.shift());
+      const client = new MailClient(proxy.url, {
+        token: `user:${owner}`,
+        reconnects: 20,
+        retries: 20,
+        retryPause: 1,
+      });
+      const events = await collect(client.postMessageStream("hello", { taskId }));
+      expect(events.at(-1)?.data.response, `cut after ${cut} bytes`).toBe("echo: hello");
+      const all = await journal(owner, taskId);
+      expect(all.slice(-events.length)).toEqual(events);
+    }
+  });
+
   it("of a later round arrive exactly once, without earlier rounds", async () => {
     const direct = as("user:rounds");
     await direct.postMessage("count 5", { taskId: "r" });

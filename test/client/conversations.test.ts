@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, expectTypeOf, it } from "vitest";
 import { WebSocket } from "ws";
 import { devAuthenticator } from "../../src/auth/index.js";
 import type { Summary, SummaryOptions } from "../../src/client/conversations-wire.js";
-import { ConversationClient } from "../../src/client/index.js";
+import { ConversationClient, type ConversationClientOptions } from "../../src/client/index.js";
 import type { SummaryParams } from "../../src/conversations/rules/params.js";
 import type { SummaryResult } from "../../src/conversations/service/summary-range.js";
 import { BridgeHarness } from "../map/bridge-harness.js";
@@ -18,8 +18,8 @@ beforeEach(async () => {
 
 afterEach(() => house.stop());
 
-const connect = (token: string) =>
-  ConversationClient.connect(house.url, { token, open: (url) => new WebSocket(url) });
+const connect = (token: string, options: ConversationClientOptions = {}) =>
+  ConversationClient.connect(house.url, { token, ...options });
 
 it("lists, reads, posts to and closes conversations, page by page", async () => {
   const ann = await connect("user:ann");
@@ -33,6 +33,13 @@ it("lists, reads, posts to and closes conversations, page by page", async () => 
   const words: unknown[] = [];
   for await (const { content } of ann.turns(first)) words.push(content);
   expect(words).toEqual(Array.from({ length: 55 }, (_, n) => ({ text: `word ${n}` })));
+  const newest: unknown[] = [];
+  for await (const { content } of ann.turns(first, { order: "desc", pageSize: 10 })) newest.push(content);
+  expect(newest).toEqual(words.toReversed());
+  const latest: string[] = [];
+  for await (const { id } of ann.list({ status: ["active"] }, { order: "desc", pageSize: 7 }))
+    latest.push(id);
+  expect(latest).toEqual(created.toReversed());
   expect(await ann.closeConversation(first)).toMatchObject({ status: "completed" });
   await expect(ann.say(first, "more")).rejects.toMatchObject({ code: "refused", number: 10001 });
   ann.close();
@@ -61,12 +68,89 @@ it("follows a task to its end, makes calls meanwhile, and continues after the la
   expect(next.value).toMatchObject({ type: "mail.created", data: { conversationId: id } });
 });
 
-it("fails when the connection is lost", async () => {
-  const ann = await connect("user:ann");
+it("without reconnects fails when the connection is lost, and says with which code", async () => {
+  const ann = await connect("user:ann", { reconnects: 0 });
   const events = await ann.follow();
   await house.map.close();
-  await expect(events.next()).rejects.toMatchObject({ code: "connection_lost" });
-  await expect(ann.get("conv-1")).rejects.toMatchObject({ code: "connection_lost" });
+  const lost = { code: "connection_lost", closing: { code: expect.any(Number) } };
+  await expect(events.next()).rejects.toMatchObject(lost);
+  await expect(ann.get("conv-1")).rejects.toMatchObject(lost);
+  await expect(ann.finished).rejects.toMatchObject(lost);
+  expect(ann.state).toMatchObject({ status: "closed", error: lost });
+});
+
+it("closes everything at once: calls fail, iterations end, and nothing stays open", async () => {
+  const states: string[] = [];
+  const ann = await connect("user:ann", { onState: ({ status }) => states.push(status) });
+  const { id } = await ann.create();
+  const events = await ann.follow();
+  const next = events.next();
+  const call = ann.get(id);
+  ann.close();
+  expect(await next).toEqual({ done: true, value: undefined });
+  await expect(call).rejects.toMatchObject({ code: "closed" });
+  await expect(ann.get(id)).rejects.toMatchObject({ code: "closed" });
+  await expect(ann.follow()).rejects.toMatchObject({ code: "closed" });
+  await ann.finished;
+  expect(states).toEqual(["connecting", "open", "closed"]);
+});
+
+it("stops waiting when a signal aborts: connecting, calling, following", async () => {
+  const reason = new Error("enough");
+  const aborted = AbortSignal.abort(reason);
+  await expect(connect("user:ann", { signal: aborted })).rejects.toBe(reason);
+  const stop = new AbortController();
+  const ann = await connect("user:ann", { signal: stop.signal });
+  await expect(ann.get("conv-1", { signal: aborted })).rejects.toBe(reason);
+  await expect(ann.follow({ signal: aborted })).rejects.toBe(reason);
+  const one = new AbortController();
+  const events = await ann.follow({ signal: one.signal });
+  const next = events.next();
+  one.abort(reason);
+  expect(await next).toEqual({ done: true, value: undefined });
+  stop.abort(reason);
+  await ann.finished;
+  expect(ann.state).toMatchObject({ status: "closed" });
+});
+
+it("has a typed method for the whole life of a conversation", async () => {
+  const ann = await connect("user:ann");
+  const bob = await connect("user:bob");
+  const { id } = await ann.create({ subject: "Lunch" });
+  expect(await ann.invite(id, { id: "user:bob" }, { message: "come" })).toMatchObject({
+    participant: { id: "user:bob", role: "assistant" },
+  });
+  expect(await ann.invite(id, { id: "cook" })).toMatchObject({ invitation: expect.any(String) });
+  const soup = await ann.say(id, "Soup?");
+  expect(await bob.unread([id])).toMatchObject([{ conversationId: id, unread: 1 }]);
+  expect(await bob.markRead(id, soup.id)).toMatchObject({ unread: 0 });
+  const found: string[] = [];
+  for await (const turn of bob.search("soup")) found.push(turn.id);
+  expect(found).toEqual([soup.id]);
+  expect(await ann.presence(id)).toContainEqual(
+    expect.objectContaining({ participantId: "user:bob", presence: "online" }),
+  );
+  const thread = await bob.createThread(id, soup.id, { subject: "which" });
+  const threads: string[] = [];
+  for await (const one of bob.threads(id)) threads.push(one.id);
+  expect(threads).toEqual([thread.id]);
+  const draft = await bob.addTurn(id, {
+    contentType: "data",
+    content: { price: 12 },
+    threadId: thread.id,
+    status: "streaming",
+  });
+  await bob.updateTurn(id, draft.id, "complete");
+  expect(await ann.setMember(id, "user:bob", { role: "moderator" })).toMatchObject({ role: "moderator" });
+  expect(await bob.pause(id, "lunch break")).toMatchObject({ status: "paused" });
+  expect(await bob.reopen(id)).toMatchObject({ status: "active" });
+  await bob.leave(id);
+  expect(await bob.join(id)).toMatchObject({ participant: { id: "user:bob" } });
+  expect(await ann.closeConversation(id, "done", { status: "failed" })).toMatchObject({ status: "failed" });
+  expect(await ann.archive(id)).toMatchObject({ status: "archived" });
+  await ann.deleteConversation(id);
+  await expect(ann.get(id)).rejects.toMatchObject({ number: 10000 });
+  for (const client of [ann, bob]) client.close();
 });
 
 it("has the server's types of a summary, which it cannot import", () => {
@@ -103,22 +187,41 @@ it("does not wait forever for a server that accepts connections and never answer
   const { port } = silent.address() as AddressInfo;
   const connecting = ConversationClient.connect(`http://127.0.0.1:${port}`, {
     timeout: 50,
-    open: (url) => new WebSocket(url),
   });
   await expect(connecting).rejects.toMatchObject({ code: "unreachable" });
   // It does not close while a client is connected.
   await new Promise((resolve) => silent.close(resolve));
 });
 
-it("yields no event to a slow reader after events were dropped", async () => {
+it("gives every event to a slow reader, with a bounded queue", async () => {
   const ann = await connect("user:ann");
   const { id } = await ann.create();
-  const events = await ann.follow({ conversationId: id });
-  const bob = await connect("user:ann");
-  // More than the queue holds.
-  for (let n = 0; n < 21; n++) await Promise.all(Array.from({ length: 500 }, () => bob.say(id, "x")));
-  await ann.say(id, "the last one");
-  await expect(events.next()).rejects.toMatchObject({ code: "too_slow" });
+  let subscriptions = 0;
+  const slow = await connect("user:ann", {
+    open: (url) => {
+      const socket = new WebSocket(url);
+      const send = socket.send.bind(socket);
+      socket.send = (text: string) => {
+        if (text.includes('"map/subscribe"')) subscriptions++;
+        send(text);
+      };
+      return socket;
+    },
+  });
+  const events = await slow.follow({ conversationId: id });
+  // More than the queue holds, while nobody reads.
+  const wanted: string[] = [];
+  for (let n = 0; n < 25; n++) {
+    const turns = await Promise.all(Array.from({ length: 500 }, () => ann.say(id, "x")));
+    wanted.push(...turns.map((turn) => turn.id));
+  }
+  const seen: string[] = [];
+  for await (const event of events) {
+    if (event.type === "mail.turn.added") seen.push(event.data.turn.id);
+    if (seen.length === wanted.length) break;
+  }
+  expect(seen).toEqual(wanted.toSorted());
+  expect(subscriptions).toBeGreaterThan(1);
   ann.close();
-  bob.close();
-});
+  slow.close();
+}, 60_000);

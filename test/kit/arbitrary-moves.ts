@@ -95,6 +95,7 @@ export const anyMove = fc.oneof(
   fc.record({ kind: fc.constant("recover"), who }),
   fc.record({ kind: fc.constant("lend"), who }),
   fc.record({ kind: fc.constant("release"), who, late: fc.boolean() }),
+  fc.record({ kind: fc.constant("fail_lent"), who, late: fc.boolean() }),
   fc.record({
     kind: fc.constant("answer_lent"),
     who,
@@ -168,12 +169,14 @@ function commandOf(task: TestTask, move: Move, definition: SwarmDefinition): Com
     case "lend":
       return { type: "lend", agent: name };
     case "release":
+    case "fail_lent":
     case "answer_lent": {
       const lent = state?.lent;
       const mail = state?.mailbox.find((waiting) => waiting.number === lent?.number);
       const attempt = (lent?.attempt ?? 1) - (move.late ? 1 : 0);
       const lending = { agent: name, messageId: mail?.message.id ?? "none", attempt };
       if (move.kind === "release") return { type: "release", ...lending };
+      if (move.kind === "fail_lent") return { type: "fail_lent", ...lending, message: "it broke" };
       return { type: "answer_lent", ...lending, answer: answerOf(move.calls, () => task.ids.uuid()) };
     }
     case "carried": {

@@ -5,7 +5,6 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, it } from "vitest";
-import { WebSocket } from "ws";
 import { ConversationClient, type ConversationEvent, MailClient } from "../../src/client/index.js";
 import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
 import { command, folder, serve } from "../cli/cli.js";
@@ -53,10 +52,7 @@ it("mailroom conversations follow prints events as they happen, continues after 
   const cwd = here.path;
   await writeFile(join(cwd, "swarms.json"), ASKING_SWARM);
   await using server = await serve(["--dev"], { cwd });
-  const ann = await ConversationClient.connect(server.url, {
-    token: "user:ann",
-    open: (url) => new WebSocket(url),
-  });
+  const ann = await ConversationClient.connect(server.url, { token: "user:ann" });
   const lunch = await ann.create({ subject: "lunch" });
   const dinner = await ann.create({ subject: "dinner" });
   const first = await ann.say(lunch.id, "Soup?");
@@ -66,7 +62,7 @@ it("mailroom conversations follow prints events as they happen, continues after 
   await using one = await follow(cwd, [lunch.id, "--json", "--after", created]);
   const told: ConversationEvent[] = [];
   while (told.at(-1)?.type !== "mail.turn.added") told.push(await nextEvent(one));
-  expect(told.at(-1)?.data.turn).toMatchObject({ id: first.id });
+  expect(told.at(-1)?.data).toMatchObject({ turn: { id: first.id } });
   await ann.say(dinner.id, "Fish?");
   const second = await ann.say(lunch.id, "Salad?");
   const next = await nextEvent(one);
@@ -97,6 +93,5 @@ it("mailroom conversations follow prints events as they happen, continues after 
 /** The id of a conversation's first event. */
 async function firstEvent(client: ConversationClient, conversationId: string): Promise<string> {
   const { events } = await client.request("map/replay", { filter: { mail: { conversationId } }, limit: 1 });
-  const [first] = events as { readonly eventId: string }[];
-  return first?.eventId ?? "";
+  return events[0]?.eventId ?? "";
 }

@@ -2,8 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { WebSocket } from "ws";
-import { ConversationClient, MailClient } from "../../src/client/index.js";
+import { ConversationClient, MailClient, type NewTurn } from "../../src/client/index.js";
 import { ModelServer } from "../agents/kit/model-server.js";
 import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
 import { type Folder, folder, run, type Started, serve } from "../cli/cli.js";
@@ -45,7 +44,7 @@ async function start(settings: string): Promise<void> {
 }
 
 async function connect(token: string): Promise<ConversationClient> {
-  const client = await ConversationClient.connect(server.url, { token, open: (url) => new WebSocket(url) });
+  const client = await ConversationClient.connect(server.url, { token });
   clients.push(client);
   return client;
 }
@@ -61,8 +60,7 @@ describe("a configured summary model", { timeout: 60_000 }, () => {
     const { id } = await ann.create({ subject: "Lunch", initialParticipants: [{ id: "user:bob" }] });
     await ann.say(id, "Soup or salad?");
     await bob.say(id, "Soup it is.");
-    const say = (more: object) =>
-      ann.request("mail/turn", { conversationId: id, contentType: "text", ...more });
+    const say = (more: Omit<NewTurn, "contentType">) => ann.addTurn(id, { contentType: "text", ...more });
     await say({ content: { text: "the walrus is private" }, visibility: { type: "private" } });
     await say({ content: { text: "the walrus is internal" }, metadata: { internal: true } });
 

@@ -87,8 +87,8 @@ export async function archiveConversation(
   terminal: Terminal,
 ): Promise<ExitCode> {
   return withClient(wanted, options, terminal, async (client) => {
-    const result = await client.request("mailroom/archive", { conversationId: wanted });
-    if (options.json === true) terminal.json(result);
+    const conversation = await client.archive(wanted);
+    if (options.json === true) terminal.json({ conversation });
     else terminal.out(`archived ${wanted}`);
     return EXIT.ok;
   });
@@ -123,7 +123,7 @@ export async function manageObservers(
     if (revoke !== undefined) await client.request("mailroom/observers/revoke", { principal: revoke });
     const { observers } = await client.request("mailroom/observers/list", {});
     if (options.json === true) terminal.json({ observers });
-    else if (Array.isArray(observers)) for (const one of observers) terminal.out(String(one));
+    else for (const one of observers) terminal.out(one);
     return EXIT.ok;
   });
 }
@@ -141,7 +141,7 @@ async function withClient(
   const { signal, release } = interruptible();
   try {
     // The socket already has its credential.
-    const client = await ConversationClient.connect(url, { open: () => target.open() });
+    const client = await ConversationClient.connect(url, { open: () => target.open(), reconnects: 0 });
     try {
       return await work(client, signal);
     } finally {
@@ -170,13 +170,10 @@ function lineOf({ id, type, status, subject, createdBy, metadata }: Conversation
   return `${id}  ${type}  ${status}  ${createdBy}${task}${subject === undefined ? "" : `  ${subject}`}`;
 }
 
-function showEvent({ type, data, source }: ConversationEvent, terminal: Terminal): void {
-  const { turn } = data;
-  if (type === "mail.turn.added" && isTurn(turn)) showTurn(turn, terminal);
-  else
-    terminal.out(
-      terminal.colors.dim(escapeControlCharacters(`${type}  ${String(data.conversationId)}  ${source}`)),
-    );
+function showEvent(event: ConversationEvent, terminal: Terminal): void {
+  if (event.type === "mail.turn.added") return showTurn(event.data.turn, terminal);
+  const { type, data, source } = event;
+  terminal.out(terminal.colors.dim(escapeControlCharacters(`${type}  ${data.conversationId}  ${source}`)));
 }
 
 function showTurn(
@@ -189,8 +186,4 @@ function showTurn(
       : `${contentType} ${encodeJson(content)}`;
   const line = escapeControlCharacters(`${participant}: ${words}`);
   terminal.out(metadata.internal === true ? terminal.colors.dim(line) : line);
-}
-
-function isTurn(value: unknown): value is ConversationTurn {
-  return typeof value === "object" && value !== null && "participant" in value && "metadata" in value;
 }

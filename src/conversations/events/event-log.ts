@@ -213,16 +213,25 @@ export class EventLog {
 
   async #startAfter(id: string): Promise<number> {
     const parsed = parseEventId(id);
-    const expired = (reason: "event_unknown" | "event_expired"): MapError =>
-      new MapError("INVALID_PARAMS", `afterEventId: ${reason.replace("_", " ")}`, { reason });
+    const expired = (reason: "event_unknown" | "event_expired", position?: string): MapError =>
+      new MapError("INVALID_PARAMS", `afterEventId: ${reason.replace("_", " ")}`, {
+        reason,
+        ...(position !== undefined && { position }),
+      });
+    const isAhead = async (position: number): Promise<boolean> =>
+      (await this.#parts.store.position()) < position;
     if (parsed === undefined) throw expired("event_unknown");
     if (parsed.kind === "core") {
-      if (!this.#ring.has(id)) throw expired("event_expired");
-      return parsed.position;
+      if (this.#ring.has(id)) return parsed.position;
+      // Events of journals are still there: the reader can continue with those.
+      throw expired(
+        "event_expired",
+        (await isAhead(parsed.position)) ? undefined : eventMark(parsed.position, 0),
+      );
     }
     // Whether there is such an event must not be visible to callers who may not see it: every earlier position is accepted.
-    if ((await this.#parts.store.position()) < parsed.position) throw expired("event_unknown");
-    return parsed.position - 1;
+    if (await isAhead(parsed.position)) throw expired("event_unknown");
+    return Math.max(0, parsed.position - 1);
   }
 
   /** A position before everything at or after a time, by binary search: times never decrease in the log. */

@@ -40,7 +40,8 @@ export function positionIn(id: string): number {
 
 export type ParsedEventId =
   | { readonly kind: "journal"; readonly position: number; readonly index: number }
-  | { readonly kind: "core"; readonly position: number };
+  | { readonly kind: "core"; readonly position: number }
+  | { readonly kind: "mark"; readonly position: number };
 
 export function parseEventId(id: string): ParsedEventId | undefined {
   const journal = /^evt-([0-9a-z]{11})-([0-9a-z]{4})$/.exec(id);
@@ -48,7 +49,9 @@ export function parseEventId(id: string): ParsedEventId | undefined {
     return { kind: "journal", position: parsed(journal[1]), index: parsed(journal[2]) };
   }
   const core = /^evt-([0-9a-z]{11})-c[0-9a-z]{8}-[0-9a-z]+$/.exec(id);
-  return core === null ? undefined : { kind: "core", position: parsed(core[1]) };
+  if (core !== null) return { kind: "core", position: parsed(core[1]) };
+  const mark = /^evt-([0-9a-z]{11})-c[0-9a-z]{8}$/.exec(id);
+  return mark === null ? undefined : { kind: "mark", position: parsed(mark[1]) };
 }
 
 function padded(value: number, width: number): string {

@@ -1,9 +1,9 @@
 /**
- * The mailboxes of remote agents, with three operations: `next`, `answer` and `release`. The protocols (MAP, MCP) build
+ * The mailboxes of remote agents, with four operations: `next`, `answer`, `fail` and `release`. The protocols (MAP, MCP) build
  * on them and promise nothing beyond them. Only keys of tasks are kept in memory.
  */
 
-import { deferred, hasCode, MailroomError, messageOf } from "../../base/index.js";
+import { deferred, hasCode, MailroomError, messageOf, truncate } from "../../base/index.js";
 import type { JournalKey } from "../../journal/index.js";
 import type { MAILMessage } from "../../mail/index.js";
 import type { HistoryItem, OfferedTool, TaskInfo, TurnResult } from "../agent.js";
@@ -13,6 +13,9 @@ import { mailToLend } from "../task/decide.js";
 import { historyOf } from "../task/state.js";
 import { copyAnswer } from "./answers.js";
 import type { LiveTask, TaskUnit } from "./task-work.js";
+
+/** Characters of a failure's reason that are kept. */
+const LONGEST_REASON = 2_000;
 
 /** A message that was lent to the process that serves the agent. */
 export interface LentMessage {
@@ -113,6 +116,21 @@ export class RemoteMailboxes {
       answer: given,
       ...(vetted !== undefined && { vetted }),
     });
+    this.#end(lending);
+  }
+
+  /**
+   * The agent cannot answer: its turn fails, as that of a local agent that throws.
+   * @throws MailroomError `stale_attempt` if the message is no longer lent
+   */
+  async fail(
+    lending: Pick<LentMessage, "agent" | "key" | "attempt">,
+    messageId: string,
+    reason: string,
+  ): Promise<void> {
+    const { agent, key, attempt } = lending;
+    const message = truncate(reason, LONGEST_REASON);
+    await this.#parts.command(key, { type: "fail_lent", agent, messageId, attempt, message });
     this.#end(lending);
   }
 

@@ -96,6 +96,16 @@ export interface AnswerLent {
   readonly vetted?: readonly VettedCall[];
 }
 
+/** A remote agent could not answer a message that was lent to it: its turn has failed. */
+export interface FailLent {
+  readonly type: "fail_lent";
+  readonly agent: string;
+  /** Id of the MAIL message. */
+  readonly messageId: string;
+  readonly attempt: number;
+  readonly message: string;
+}
+
 export interface FailTurn {
   readonly type: "fail_turn";
   readonly agent: string;
@@ -132,6 +142,7 @@ export type Command =
   | { readonly type: "approval_time" }
   | AnswerTurn
   | AnswerLent
+  | FailLent
   | FailTurn
   | HoldTurn
   /** Resumes a held task, because what it needs may be available now. */

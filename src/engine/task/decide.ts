@@ -104,6 +104,12 @@ function carryOutCommand(draft: DecisionBuilder, command: Command): Refusal | un
       return answerTurn(draft, command);
     case "answer_lent":
       return answerLent(draft, command);
+    case "fail_lent": {
+      const mail = lentMail(state, command);
+      if (mail === undefined) return staleAttempt(command.agent, command.attempt);
+      failTurn(draft, [mail], { agent: command.agent, code: "agent_error", message: command.message });
+      return undefined;
+    }
     case "fail_turn": {
       const mails = takenMails(state, command.agent, command.took);
       if (mails === undefined) return staleTurn(command.agent);
@@ -372,13 +378,8 @@ function answerTurn(draft: DecisionBuilder, command: AnswerTurn): Refusal | unde
 }
 
 function answerLent(draft: DecisionBuilder, command: AnswerLent): Refusal | undefined {
-  const { state } = draft;
-  const agent = state.agents.get(command.agent);
-  const lent = agent?.lent;
-  const mail = agent?.mailbox.find((waiting) => waiting.number === lent?.number);
-  if (lent === undefined || lent.attempt !== command.attempt || mail?.message.id !== command.messageId) {
-    return staleAttempt(command.agent, command.attempt);
-  }
+  const mail = lentMail(draft.state, command);
+  if (mail === undefined) return staleAttempt(command.agent, command.attempt);
   if (isEmptyAnswer(command.answer)) {
     return { code: "bad_answer", message: "an answer needs at least one tool call, or text" };
   }
@@ -386,6 +387,18 @@ function answerLent(draft: DecisionBuilder, command: AnswerLent): Refusal | unde
   if (rules === undefined) return staleTurn(command.agent);
   takeTurn(draft, rules, [mail], command.answer, command.vetted);
   return undefined;
+}
+
+/** The message, if this attempt at it is the one that is lent. */
+function lentMail(
+  state: TaskState,
+  { agent: name, messageId, attempt }: Pick<AnswerLent, "agent" | "messageId" | "attempt">,
+): MailboxItem | undefined {
+  const agent = state.agents.get(name);
+  const { lent } = agent ?? {};
+  if (lent === undefined || lent.attempt !== attempt) return undefined;
+  const mail = agent?.mailbox.find((waiting) => waiting.number === lent.number);
+  return mail?.message.id === messageId ? mail : undefined;
 }
 
 /** One message of a task is lent at a time; lending it again invalidates the older attempt (decision B18). */

@@ -83,7 +83,12 @@ const graphParams = z.object({
 export const agentMethods: MethodTable = {
   "map/agents/register": withSession(async (call) => {
     const agent = await register(call, parseParams(registerParams, call.params));
-    return { agent: call.context.agents.agentView(agent) };
+    const { agents, remoteAgents } = call.context;
+    return {
+      agent: agents.agentView(agent),
+      // The connection receives the mail of this agent of the swarm.
+      ...(remoteAgents?.isServedBy(agent, call.session) === true && { _meta: { remote: true } }),
+    };
   }),
 
   "map/agents/spawn": withSession(async (call) => {

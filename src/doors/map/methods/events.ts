@@ -73,7 +73,11 @@ export const eventMethods: MethodTable = {
       if (from === undefined) subscription.goLive(context.log.mark());
       else void catchUp(context, connection, subscription, from);
     });
-    return { subscriptionId: subscription.id };
+    // Where to continue if the connection is lost before the first event.
+    return {
+      subscriptionId: subscription.id,
+      ...(from === undefined && { _meta: { position: context.log.mark() } }),
+    };
   }),
 
   "map/unsubscribe": withSession(({ context, session, params }) => {

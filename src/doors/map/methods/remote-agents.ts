@@ -1,4 +1,4 @@
-/** `mailroom/answer` and `mailroom/release`: how an agent in another process answers its mail (decision F5). */
+/** `mailroom/answer`, `mailroom/fail` and `mailroom/release`: how an agent in another process answers its mail (decision F5). */
 import { z } from "zod";
 import { MapError, parseParams } from "../../../conversations/index.js";
 import type { TurnResult } from "../../../engine/index.js";
@@ -28,6 +28,7 @@ const answerParams = z.object({
   text: z.string().optional(),
 });
 
+const failParams = z.object({ ...lentParams, reason: z.string().min(1).max(10_000) });
 const releaseParams = z.object(lentParams);
 
 export const remoteAgentMethods: MethodTable = {
@@ -39,6 +40,12 @@ export const remoteAgentMethods: MethodTable = {
       ...(text !== undefined && { text }),
     };
     await remoteAgentsOf(call).answer(call.session, named, answer);
+    return { accepted: true };
+  }),
+
+  "mailroom/fail": withSession(async (call) => {
+    const { reason, ...named } = parseParams(failParams, call.params);
+    await remoteAgentsOf(call).fail(call.session, named, reason);
     return { accepted: true };
   }),
 

@@ -78,12 +78,24 @@ export class RemoteAgents {
     await this.#answer(service, lending, answer);
   }
 
+  /** The agent cannot answer. @throws MapError PERMISSION_DENIED, INVALID_PARAMS */
+  async fail(session: Session, named: LentMessageName, reason: string): Promise<void> {
+    const { service, lending } = this.#require(session, named);
+    await this.#settle(service, lending, () =>
+      this.#parts.swarm.remote.fail(lending, lending.message.id, reason),
+    );
+  }
+
   /** Returns the message to the engine. @throws MapError PERMISSION_DENIED, INVALID_PARAMS */
   async release(session: Session, named: LentMessageName): Promise<void> {
     const { service, lending } = this.#require(session, named);
     service.lent.delete(lending);
     service.slotFreed?.();
     await this.#release(lending);
+  }
+
+  isServedBy({ id }: Agent, session: Session): boolean {
+    return this.#services.get(id)?.session === session;
   }
 
   /** Starts to send an agent its mail, if it is a remote agent of the swarm and uses its own token. */
@@ -213,10 +225,15 @@ export class RemoteAgents {
     }
   }
 
-  async #answer(service: Service, lending: LentMessage, answer: TurnResult): Promise<void> {
-    const { id } = lending.message;
+  #answer(service: Service, lending: LentMessage, answer: TurnResult): Promise<void> {
+    return this.#settle(service, lending, () =>
+      this.#parts.swarm.remote.answer(lending, lending.message.id, answer),
+    );
+  }
+
+  async #settle(service: Service, lending: LentMessage, act: () => Promise<void>): Promise<void> {
     try {
-      await this.#parts.swarm.remote.answer(lending, id, answer);
+      await act();
     } catch (error) {
       if (!isPublicError(error)) throw error;
       // The agent may retry unless the message is no longer lent to it.
