@@ -125,20 +125,26 @@ export class ObserveClient {
    */
   feed(options: FeedOptions = {}): AsyncGenerator<FeedEvent, void, undefined> {
     const { signal, watch, own, stats, onState } = options;
+    // Where the feed begins, for a connection that is lost before the first event with an id.
+    let begin = options.after;
     return follow({
       transport: this.#transport,
       ...(signal && { signal }),
       onState,
       reconnects: Number.POSITIVE_INFINITY,
       pings: true,
-      request: async ({ after = options.after }) => ({
+      request: async ({ after = begin }) => ({
         method: "GET",
         path: "/feed",
         query: { after, watch, own: flag(own), stats: flag(stats) },
         headers: { accept: "text/event-stream" },
         ...(signal && { signal }),
       }),
-      parse: ({ event, id, data }) => toFeedEvent(event, id, JSON.parse(data)),
+      parse: ({ event, id, data }) => {
+        const parsed = toFeedEvent(event, id, JSON.parse(data));
+        if (parsed?.event === "hello") begin = parsed.data.cursor;
+        return parsed;
+      },
       isLast: () => false,
     });
   }

@@ -2,13 +2,30 @@
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, beforeEach, expect, expectTypeOf, it } from "vitest";
 import { WebSocket } from "ws";
+import type { z } from "zod";
 import { devAuthenticator } from "../../src/auth/index.js";
 import type { Summary, SummaryOptions } from "../../src/client/conversations-wire.js";
-import { ConversationClient, type ConversationClientOptions } from "../../src/client/index.js";
+import {
+  type Conversation,
+  ConversationClient,
+  type ConversationClientOptions,
+  type ConversationEvent,
+  type ConversationTurn,
+  type MapMethods,
+  type Participant,
+  type Thread,
+} from "../../src/client/index.js";
+import type { MailEvent } from "../../src/conversations/rules/events.js";
+import type * as params from "../../src/conversations/rules/params.js";
 import type { SummaryParams } from "../../src/conversations/rules/params.js";
+import type * as server from "../../src/conversations/rules/types.js";
+import type { ConversationService } from "../../src/conversations/service/conversation-service.js";
 import type { SummaryResult } from "../../src/conversations/service/summary-range.js";
 import { BridgeHarness } from "../map/bridge-harness.js";
 import { Harness } from "../map/harness.js";
+
+/** The server's types are those of parsed JSON; the client also accepts lists that it may not change. */
+type Mutable<T> = T extends object ? { -readonly [K in keyof T]: Mutable<T[K]> } : T;
 
 let house: BridgeHarness;
 
@@ -156,6 +173,40 @@ it("has a typed method for the whole life of a conversation", async () => {
 it("has the server's types of a summary, which it cannot import", () => {
   expectTypeOf<Summary>().toEqualTypeOf<SummaryResult>();
   expectTypeOf<SummaryOptions & { conversationId: string }>().toExtend<SummaryParams>();
+});
+
+it("has the server's types of parameters and results, which it cannot import", () => {
+  type Params<Method extends keyof MapMethods> = Mutable<MapMethods[Method]["params"]>;
+  type Result<Method extends keyof MapMethods> = MapMethods[Method]["result"];
+  expectTypeOf<Params<"mail/create">>().toExtend<z.input<typeof params.createParams>>();
+  expectTypeOf<Params<"mail/list">>().toExtend<params.ListParams>();
+  expectTypeOf<Params<"mail/get">>().toExtend<z.input<typeof params.getParams>>();
+  expectTypeOf<Params<"mail/close">>().toExtend<params.CloseParams>();
+  expectTypeOf<Params<"mail/join">>().toExtend<params.JoinParams>();
+  expectTypeOf<Params<"mail/leave">>().toExtend<params.LeaveParams>();
+  expectTypeOf<Params<"mail/invite">>().toExtend<params.InviteParams>();
+  expectTypeOf<Omit<Params<"mail/turn">, "content">>().toExtend<Omit<params.TurnParams, "content">>();
+  expectTypeOf<Params<"mail/turns/list">>().toExtend<params.TurnsListParams>();
+  expectTypeOf<Params<"mail/thread/create">>().toExtend<params.ThreadCreateParams>();
+  expectTypeOf<Params<"mail/thread/list">>().toExtend<params.ThreadListParams>();
+  expectTypeOf<Params<"mail/summary">>().toExtend<params.SummaryParams>();
+  expectTypeOf<Params<"mail/replay">>().toExtend<params.ReplayParams>();
+  expectTypeOf<Params<"mailroom/member">>().toExtend<params.MemberParams>();
+  expectTypeOf<Params<"mailroom/turn/update">>().toExtend<params.TurnUpdateParams>();
+  expectTypeOf<Conversation>().toEqualTypeOf<server.Conversation>();
+  expectTypeOf<ConversationTurn>().toEqualTypeOf<server.Turn>();
+  expectTypeOf<server.Participant>().toExtend<Participant>();
+  expectTypeOf<Participant>().toExtend<server.Participant>();
+  expectTypeOf<Thread>().toEqualTypeOf<server.Thread>();
+  type Service = InstanceType<typeof ConversationService>;
+  expectTypeOf<Awaited<ReturnType<Service["create"]>>>().toExtend<Result<"mail/create">>();
+  expectTypeOf<Awaited<ReturnType<Service["get"]>>>().toExtend<Result<"mail/get">>();
+  expectTypeOf<Awaited<ReturnType<Service["listTurns"]>>>().toExtend<Result<"mail/turns/list">>();
+  expectTypeOf<Awaited<ReturnType<Service["listThreads"]>>>().toExtend<Result<"mail/thread/list">>();
+  expectTypeOf<Awaited<ReturnType<Service["replay"]>>>().toExtend<Result<"mail/replay">>();
+  expectTypeOf<Awaited<ReturnType<Service["join"]>>>().toExtend<Result<"mail/join">>();
+  expectTypeOf<Awaited<ReturnType<Service["invite"]>>>().toExtend<Result<"mail/invite">>();
+  expectTypeOf<MailEvent["type"]>().toExtend<ConversationEvent["type"]>();
 });
 
 it("does not connect without a required token, and leaves nothing open", async () => {

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { MailClient } from "../../src/client/index.js";
 import { type Harness, startServer } from "../http/harness.js";
+import { cuttingProxy } from "./cutting-proxy.js";
 
 let harness: Harness;
 let ann: MailClient;
@@ -52,4 +53,25 @@ it("follows the feed, and continues where it was", async () => {
   }
   expect(seen).toEqual(["u"]);
   leaving.abort();
+});
+
+it("resumes the feed after broken connections, and shows its state", async () => {
+  const stop = new AbortController();
+  const left = [700, 900, 500];
+  await using proxy = await cuttingProxy(harness.url, () => left.shift());
+  const client = new MailClient(proxy.url, { token: "user-token-ann", retryPause: 1 });
+  const states: string[] = [];
+  const feed = client.observe.feed({ signal: stop.signal, onState: ({ status }) => states.push(status) });
+  expect((await feed.next()).value).toMatchObject({ event: "hello" });
+  const ended: string[] = [];
+  for (let n = 0; n < 8; n++) await ann.postMessage("[direct] one", { taskId: `t${n}` });
+  for await (const { event, data } of feed) {
+    if (event === "task" && data.status === "completed") ended.push(data.task_id);
+    if (ended.includes("t7")) break;
+  }
+  expect(new Set(ended)).toEqual(new Set(Array.from({ length: 8 }, (_, n) => `t${n}`)));
+  expect(proxy.cuts()).toBeGreaterThan(0);
+  expect(states.filter((status) => status === "waiting")).toHaveLength(proxy.cuts());
+  expect(states.at(-1)).toBe("closed");
+  stop.abort();
 });

@@ -31,8 +31,8 @@ export class Follow {
   #last: string | undefined;
   /** The subscription on the current connection. */
   #subscription: { readonly id: string; readonly link: MapLink } | undefined;
-  /** The connection on which a subscription is being opened. */
-  #subscribing: MapLink | undefined;
+  /** The subscription that is being opened. */
+  #subscribing: { readonly link: MapLink; readonly done: Promise<void> } | undefined;
   #events: { readonly event: ConversationEvent; readonly size: number }[] = [];
   #size = 0;
   /** The subscription was given up because the reader is slow. */
@@ -47,35 +47,42 @@ export class Follow {
   }
 
   /**
-   * Subscribes on a connection. Does nothing if a subscription exists there.
+   * Subscribes on a connection, once.
    * @throws ConversationError, also `connection_lost`
    */
   async subscribe(link: MapLink): Promise<void> {
-    if (this.#over || this.#full || this.#subscribing === link || this.#subscription?.link === link) return;
-    this.#subscribing = link;
-    const { filter, timeout } = this.#parts;
+    if (this.#over || this.#full || this.#subscription?.link === link) return;
+    if (this.#subscribing?.link === link) return this.#subscribing.done;
+    const subscribing = { link, done: this.#open(link) };
+    this.#subscribing = subscribing;
     try {
-      for (let failures = 1; ; failures++) {
-        const params = { filter, ...(this.#last !== undefined && { replayFrom: this.#last }) };
-        try {
-          await link.request("map/subscribe", params, {
-            timeout,
-            onResult: ({ subscriptionId, _meta }) => {
-              this.#subscription = { id: String(subscriptionId), link };
-              if (isRecord(_meta) && typeof _meta.position === "string") this.#last ??= _meta.position;
-            },
-          });
-          // The reader may have stopped meanwhile.
-          if (this.#over) this.#unsubscribe();
-          return;
-        } catch (error) {
-          if (!this.#canRepeat(error)) throw error;
-          await sleep(urgentClock, backoff(failures, error));
-          if (this.#over || !link.isOpen) return;
-        }
-      }
+      await subscribing.done;
     } finally {
-      if (this.#subscribing === link) this.#subscribing = undefined;
+      if (this.#subscribing === subscribing) this.#subscribing = undefined;
+    }
+  }
+
+  async #open(link: MapLink): Promise<void> {
+    const { filter, timeout } = this.#parts;
+    for (let failures = 1; ; failures++) {
+      const params = { filter, ...(this.#last !== undefined && { replayFrom: this.#last }) };
+      try {
+        await link.request("map/subscribe", params, {
+          timeout,
+          onResult: ({ subscriptionId, _meta }) => {
+            this.#subscription = { id: String(subscriptionId), link };
+            if (isRecord(_meta) && typeof _meta.position === "string") this.#last ??= _meta.position;
+          },
+        });
+        // The reader may have stopped meanwhile.
+        if (this.#over) this.#unsubscribe();
+        return;
+      } catch (error) {
+        if (!this.#canRepeat(error)) throw error;
+        await sleep(urgentClock, error.retryAfter ?? backoff(failures, error));
+        if (this.#over) return;
+        if (!link.isOpen) throw link.lost("map/subscribe");
+      }
     }
   }
 
@@ -156,7 +163,7 @@ export class Follow {
     }
   }
 
-  #canRepeat(error: unknown): boolean {
+  #canRepeat(error: unknown): error is ConversationError {
     if (!(error instanceof ConversationError) || error.code !== "refused") return false;
     if (isTemporary(error)) return true;
     // Some events are kept in memory only. After a restart the durable ones continue from their position.

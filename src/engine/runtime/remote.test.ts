@@ -92,6 +92,27 @@ describe("remote agents", () => {
     await expect(answer(world, second, "three")).rejects.toMatchObject({ code: "stale_attempt" });
   });
 
+  it("a failure ends the turn once, and the agent that asked is notified", async () => {
+    const { fakeAgents, definition } = servedOffice();
+    const world = await openWorld(definition);
+    const posted = await world.runtime.post(ULLA, { body: "go" });
+    (await fakeAgents.next("boss")).answer(ask("far", "how many?"), wait());
+    const lent = required(await world.runtime.remote.next("far"));
+    const old = { ...lent, attempt: lent.attempt - 1 };
+    const { id } = lent.message;
+    await expect(world.runtime.remote.fail(old, id, "late")).rejects.toMatchObject({ code: "stale_attempt" });
+    await world.runtime.remote.fail(lent, id, `out of ink ${"x".repeat(10_000)}`);
+    await expect(world.runtime.remote.fail(lent, id, "twice")).rejects.toMatchObject({
+      code: "stale_attempt",
+    });
+    await expect(answer(world, lent, "late")).rejects.toMatchObject({ code: "stale_attempt" });
+    const boss = await fakeAgents.next("boss");
+    expect(boss.turn.messages[0].message.body).toContain("out of ink");
+    expect(boss.turn.messages[0].message.body.length).toBeLessThan(4_000);
+    boss.answer(complete("no answer"));
+    expect((await posted.outcome).status).toBe("completed");
+  });
+
   it("a message that was lent when the process died is lent again, and an answer to the old attempt is refused", async () => {
     const { fakeAgents, definition } = servedOffice();
     const world = await openWorld(definition);
