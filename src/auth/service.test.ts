@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { AuthTrouble } from "./report.js";
+import type { Problem } from "../base/index.js";
 import { type ServiceOptions, serviceAuthenticator } from "./service.js";
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -18,7 +18,7 @@ const PEOPLE: Readonly<Record<string, { role: string; id: string | number }>> = 
 let server: Server;
 let base: string;
 let calls: string[];
-let troubles: AuthTrouble[];
+let problems: Problem[];
 let time: number;
 let handle: Handler;
 
@@ -38,7 +38,7 @@ function json(response: ServerResponse, status: number, body: unknown): void {
 
 beforeEach(async () => {
   calls = [];
-  troubles = [];
+  problems = [];
   time = 0;
   handle = wellBehaved;
   server = createServer((request, response) => {
@@ -59,7 +59,7 @@ const service = (options: Partial<ServiceOptions> = {}) =>
     authEndpoint: `${base}/login`,
     tokenInfoEndpoint: `${base}/check`,
     clock: { now: () => time },
-    report: (trouble) => troubles.push(trouble),
+    report: (problem) => problems.push(problem),
     ...options,
   });
 
@@ -93,7 +93,7 @@ describe("the external service", () => {
     handle = (request, response) =>
       request.url === "/login" ? json(response, 200, { token: "stale" }) : json(response, 401, {});
     expect(await service().authenticate("user-key")).toMatchObject({ reason: "unknown" });
-    expect(troubles).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
   it("cannot assign an unknown role or the id of a mesh peer", async () => {
@@ -172,8 +172,8 @@ describe("a service that fails", () => {
       const asked = service({ timeout: 200 });
       handle = handler;
       expect(await asked.authenticate("user-key")).toMatchObject({ ok: false, reason: "unavailable" });
-      expect(troubles).toHaveLength(1);
-      expect(JSON.stringify(troubles)).not.toContain("user-key");
+      expect(problems).toHaveLength(1);
+      expect(JSON.stringify(problems)).not.toContain("user-key");
       expect(calls.filter((call) => call.includes("elsewhere"))).toEqual([]);
       handle = wellBehaved;
       expect(await asked.authenticate("user-key")).toMatchObject({ ok: true });
@@ -183,7 +183,7 @@ describe("a service that fails", () => {
   it("that does not listen is unavailable", async () => {
     const gone = service({ authEndpoint: "http://127.0.0.1:9/login" });
     expect(await gone.authenticate("user-key")).toMatchObject({ reason: "unavailable" });
-    expect(troubles[0]?.problem).toMatch(/login endpoint did not answer/);
+    expect(problems[0]?.message).toMatch(/login endpoint did not answer/);
   });
 
   it("is not asked about more keys at once than its limit", async () => {

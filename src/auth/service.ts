@@ -3,10 +3,10 @@
  * returns the token's owner. Without the first, the key goes to the second directly.
  */
 import { z } from "zod";
-import type { Clock } from "../base/index.js";
+import type { Clock, Report } from "../base/index.js";
 import { ExpiringCache, fingerprint } from "./cache.js";
 import { fetchText, type TextAnswer } from "./fetch-text.js";
-import { type ReportTrouble, reasonOf } from "./report.js";
+import { reasonOf } from "./reason.js";
 import {
   type Authenticator,
   type AuthFailure,
@@ -31,7 +31,7 @@ export interface ServiceOptions {
   readonly cacheSize?: number | undefined;
   /** Concurrent requests for keys; more are `unavailable`. Default 64. */
   readonly maxPending?: number | undefined;
-  readonly report?: ReportTrouble | undefined;
+  readonly report?: Report | undefined;
 }
 
 const loginAnswer = z.object({ token: z.string().min(1) });
@@ -56,7 +56,7 @@ export function serviceAuthenticator(options: ServiceOptions): Authenticator {
     shape: z.ZodType<Answer>,
   ): Promise<{ readonly ok: true; readonly answer: Answer } | AuthFailure> {
     const unavailable = (problem: string): AuthFailure => {
-      report({ provider: "service", problem: `the ${step.name} endpoint ${problem}` });
+      report({ code: "auth_service", message: `the ${step.name} endpoint ${problem}` });
       return failure("unavailable");
     };
     let response: TextAnswer;
@@ -103,12 +103,12 @@ export function serviceAuthenticator(options: ServiceOptions): Authenticator {
       const print = fingerprint(bearer);
       const known = accepted.get(print) ?? refused.get(print);
       if (known !== undefined) return known;
-      const underWay = pending.get(print);
-      if (underWay !== undefined) return underWay;
+      const running = pending.get(print);
+      if (running !== undefined) return running;
       if (pending.size >= maxPending) {
         report({
-          provider: "service",
-          problem: `${maxPending} keys already wait for an answer`,
+          code: "auth_service",
+          message: `${maxPending} keys already wait for an answer`,
         });
         return failure("unavailable");
       }

@@ -1,10 +1,10 @@
 /** Builds the server's authenticator from settings. */
 import { readFile } from "node:fs/promises";
-import { type Clock, MailroomError } from "../base/index.js";
+import { type Clock, MailroomError, type Report } from "../base/index.js";
 import { chain } from "./chain.js";
 import { devAuthenticator } from "./dev.js";
 import type { JwtKey } from "./jwt/key.js";
-import { type ReportTrouble, reasonOf } from "./report.js";
+import { reasonOf } from "./reason.js";
 import type { Authenticator } from "./result.js";
 import { serviceAuthenticator } from "./service.js";
 import type { AuthSettings, JwtSettings } from "./settings.js";
@@ -13,7 +13,7 @@ import type { Tokens } from "./tokens/tokens.js";
 export interface AuthParts {
   readonly tokens: Tokens;
   readonly clock: Pick<Clock, "now">;
-  readonly report?: ReportTrouble;
+  readonly report?: Report;
 }
 
 /** @throws MailroomError `bad_auth_settings` when a configured provider cannot be set up */

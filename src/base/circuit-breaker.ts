@@ -1,5 +1,5 @@
 /**
- * A circuit per target: after several failures in a row it opens and nothing is sent; when its time is over one
+ * A circuit per target: after several failures in a row it opens and nothing is sent; after a pause one
  * attempt is let through, and that one decides.
  *
  * Terms

@@ -87,7 +87,7 @@ export const PUBLIC_ERRORS = {
   missing_results: {
     kind: "invalid",
     meaning: "Open calls have no result; `missing` lists them.",
-    remedy: "Give one result permanentlyy open call.",
+    remedy: "Give one result for every open call.",
   },
   unknown_calls: {
     kind: "invalid",
@@ -195,8 +195,8 @@ export const PUBLIC_ERRORS = {
   },
   unknown_item: {
     kind: "not_found",
-    meaning: "The outbox, or the mesh, has nothing of this name.",
-    remedy: "List what there is and use one of its names.",
+    meaning: "No delivery or mesh item has this name.",
+    remedy: "List the items and use a listed name.",
   },
   unknown_recipient: {
     kind: "not_found",
@@ -225,7 +225,7 @@ export const PUBLIC_ERRORS = {
   },
   approval_needed: {
     kind: "conflict",
-    meaning: "Calls of the task wait for approval, and a text approves nothing; `calls` lists them.",
+    meaning: "Calls of the task wait for approval, which a text cannot give; `calls` lists them.",
     remedy:
       "Send a decision for each call: its `call_id`, `approve` or `reject`, changed arguments or a reason.",
   },
@@ -600,7 +600,7 @@ const LOCAL_ERRORS = {
   },
   bad_swarm: {
     kind: "invalid",
-    meaning: "The swarm cannot be used as it is defined.",
+    meaning: "The definition of the swarm is not valid.",
     remedy: "Correct the listed problems.",
   },
   bad_reference: {
@@ -662,7 +662,7 @@ const LOCAL_ERRORS = {
   unreachable: {
     kind: "unavailable",
     exit: 3,
-    meaning: "No connection can be made, or it broke.",
+    meaning: "The connection cannot be established, or it broke.",
     remedy: "Check the address, and that the server runs.",
   },
   tls_failed: {
@@ -682,7 +682,7 @@ const LOCAL_ERRORS = {
   },
   bad_response: {
     kind: "unavailable",
-    meaning: "The response is not one that such a server gives.",
+    meaning: "The response is not a valid response of such a server.",
     remedy: "Check the URL.",
   },
   aborted: {

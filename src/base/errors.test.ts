@@ -35,6 +35,9 @@ it("an error of another copy of the package is recognized by its brand", () => {
   expect(hasCode(foreign, "busy")).toBe(false);
   expect(isMailroomError(Object.assign(new Error("no"), { code: "closed" }))).toBe(false);
   expect(isMailroomError(undefined)).toBe(false);
+  expect(isMailroomError(foreign, "closed")).toBe(true);
+  expect(isMailroomError(new MailroomError("closed", "no"), "closed")).toBe(true);
+  expect(isMailroomError(new MailroomError("closed", "no"), "unknown_task")).toBe(false);
 });
 
 it("only errors of the public part of the table may be shown to callers", () => {

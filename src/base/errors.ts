@@ -47,21 +47,25 @@ export class MailroomError<Code extends string = ErrorCode> extends Error {
 }
 
 /**
- * Whether a value is a `MailroomError`, also one from another copy of the package.
+ * Whether a value is a `MailroomError`, also one from another copy of the package; with `code`, whether it has that code.
  * @example
  * try {
  *   await task.cancel();
  * } catch (error) {
- *   if (!isMailroomError(error) || error.code !== "already_ended") throw error;
+ *   if (!isMailroomError(error, "already_ended")) throw error;
  * }
  */
-export function isMailroomError(error: unknown): error is MailroomError<string> {
-  return typeof error === "object" && error !== null && BRAND in error;
+export function isMailroomError<Code extends string = string>(
+  error: unknown,
+  code?: Code,
+): error is MailroomError<Code> {
+  if (typeof error !== "object" || error === null || !(BRAND in error)) return false;
+  return code === undefined || ("code" in error && error.code === code);
 }
 
-/** Whether it is a Mailroom error with this code. */
+/** Whether it is a Mailroom error with one of these codes. */
 export function hasCode<Code extends string>(error: unknown, ...codes: Code[]): error is MailroomError<Code> {
-  return isMailroomError(error) && codes.some((code) => code === error.code);
+  return codes.some((code) => isMailroomError(error, code));
 }
 
 /** Whether callers may see the error. All other errors are internal to the process that they happen in. */

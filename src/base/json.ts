@@ -85,7 +85,7 @@ export function ownValue<T>(record: Readonly<Record<string, T>> | undefined, key
 
 /**
  * The canonical text of a JSON value (RFC 8785, JSON Canonicalization Scheme): keys in order of their UTF-16 units, no
- * white space. JavaScript writes numbers and strings as the scheme wants them.
+ * white space. JavaScript writes numbers and strings as the scheme requires.
  */
 export function canonicalJson(value: unknown): string {
   return canonicalText(value) ?? "null";

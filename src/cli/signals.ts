@@ -4,7 +4,7 @@ const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 const NUMBERS = { SIGINT: 2, SIGTERM: 15 } as const;
 
 /** Resolves at the first SIGINT or SIGTERM. */
-export function untilStopped(onFirst: () => void): Promise<void> {
+export function waitForStopSignal(onFirst: () => void): Promise<void> {
   return new Promise((resolve) => {
     let stopping = false;
     for (const signal of SIGNALS) {

@@ -51,7 +51,7 @@ export {
   type ActionOverride,
   ALL_TASKS_CHANNEL,
   type Closed,
-  type CommitNote,
+  type CommitNotification,
   DeltaBuffer,
   type DeltaNotification,
   deltaChannel,

@@ -7,7 +7,7 @@ export const JsonRpcRequest = z
     id: z
       .union([z.string(), z.number()])
       .exactOptional()
-      .meta({ description: "A notification has none, and gets no answer." }),
+      .meta({ description: "Absent in a notification, which gets no response." }),
     method: z.string(),
     params: z.record(z.string(), z.unknown()).exactOptional(),
   })

@@ -137,7 +137,7 @@ export interface RouteRequest {
   /** Posts to a task, once per idempotency key, and responds as `waiting` says. */
   round(caller: Caller, options: RoundOptions, identity?: WriteIdentity): Promise<RouteResult>;
   /**
-   * Runs `work` in one of the slots for waiting requests. `wait` resolves with nothing when the server's limit is over,
+   * Runs `work` in one of the slots for waiting requests. `wait` resolves with nothing when the server's time limit has passed,
    * the client disconnects or the server closes.
    */
   waiting<T>(

@@ -6,13 +6,13 @@ import { MAILMessage, TaskId } from "../mail/index.js";
 /** Describes in words what a value must be, where the schema alone would not make a good sentence. */
 export const EXPECTS = "x-expects";
 
-export const Status = z.enum(TASK_STATUSES).meta({ description: "Where a task stands." });
+export const Status = z.enum(TASK_STATUSES).meta({ description: "The status of a task." });
 
 export const ErrorBody = z
   .looseObject({
-    detail: z.string().meta({ description: "What is wrong, in words." }),
-    code: z.string().meta({ description: "What programs decide by; stable." }),
-    field: z.string().exactOptional().meta({ description: "The part of the request that is wrong." }),
+    detail: z.string().meta({ description: "The problem, for people." }),
+    code: z.string().meta({ description: "Stable, for programs." }),
+    field: z.string().exactOptional().meta({ description: "The invalid part of the request." }),
     request_id: z.string().exactOptional(),
   })
   .meta({ id: "Error", description: "Every refusal looks like this." });
@@ -34,7 +34,7 @@ const EventData = z
 
 export const Event = z
   .object({
-    id: z.string().meta({ description: "Opaque; hand it back as `after` or `Last-Event-ID`." }),
+    id: z.string().meta({ description: "Opaque; pass it as `after` or `Last-Event-ID`." }),
     event: z.string(),
     data: EventData,
   })
@@ -121,11 +121,11 @@ const TaskSummary = z
 export const TaskPage = z
   .object({
     tasks: z.array(TaskSummary),
-    next_cursor: z
-      .string()
-      .nullable()
-      .meta({ description: "Hand it back as `cursor`; null on the last page." }),
-    scanned: z.int().exactOptional().meta({ description: "With `q`: how many tasks were looked at." }),
+    next_cursor: z.string().nullable().meta({ description: "Pass it as `cursor`; null on the last page." }),
+    scanned: z
+      .int()
+      .exactOptional()
+      .meta({ description: "With `q`: the number of tasks that were searched." }),
   })
   .meta({ id: "TaskPage" });
 
@@ -135,9 +135,9 @@ export const EventPage = z
     status: Status,
     events: z.array(Event),
     next_after: z.string().nullable().meta({
-      description: "Hand it back as `after` to read on, now or later; null if nothing happened yet.",
+      description: "Pass it as `after` to continue, now or later; null if nothing has happened yet.",
     }),
-    more: z.boolean().meta({ description: "Whether there is more to read at once." }),
+    more: z.boolean().meta({ description: "Whether more can be read immediately." }),
   })
   .meta({ id: "EventPage" });
 
@@ -154,13 +154,13 @@ export const PageQuery = z.object({
     .min(1)
     .max(512)
     .exactOptional()
-    .meta({ description: "`next_cursor` of the page before." }),
+    .meta({ description: "`next_cursor` of the previous page." }),
   status: Status.exactOptional(),
 });
 
 export const EventQuery = z.object({
   after: z.string().min(1).max(32).exactOptional().meta({
-    description: "Id of the last event already seen. `Last-Event-ID` says the same and comes first.",
+    description: "Id of the last event already seen. `Last-Event-ID` means the same and takes precedence.",
   }),
   until: z.enum(["round"]).exactOptional().meta({
     description: "`round`: the stream ends with the round; otherwise it continues until it is closed.",

@@ -1,4 +1,4 @@
-/** What the server knows of itself, for `GET /`, `GET /health` and `GET /status`. */
+/** What the server reports about itself, for `GET /`, `GET /health` and `GET /status`. */
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../base/index.js";
 import type { OutboxQueue } from "./outbox-queue.js";

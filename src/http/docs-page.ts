@@ -63,7 +63,7 @@ ${Object.entries(document.components.schemas)
 
 function section(entry: { path: string; method: string; operation: Operation }): string {
   const { path, method, operation } = entry;
-  const roles = operation["x-roles"]?.join(", ") ?? "anybody";
+  const roles = operation["x-roles"]?.join(", ") ?? "anyone";
   const proofs = Object.keys(operation.security[0] ?? {}).filter((scheme) => scheme !== "bearer");
   return `<section id="${escapeHtml(operation.operationId)}">
 <span class="roles">${escapeHtml([roles, ...proofs].join(" + "))}</span>

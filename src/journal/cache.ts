@@ -170,12 +170,12 @@ export class Cache<T extends Types> {
       for (const callback of waiting) callback(undefined);
       return;
     }
-    const { attach, resume: takeUp, idle, report } = this.#parts;
+    const { attach, resume, idle, report } = this.#parts;
     const live = new Live<T>(key, state, 0);
     this.#reader.settle(live, state, read);
     live.work = attach(live, "stored");
     this.#live.set(key, live);
-    takeUp(live);
+    resume(live);
     for (const callback of waiting) notify(report, key, () => callback(live));
     if (!live.gone) idle(live);
   }

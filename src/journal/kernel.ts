@@ -38,7 +38,7 @@ export class Kernel<T extends Types> {
     this.#writer = parts.store.writer;
     const reader = new StateReader(parts);
     this.#cache = new Cache(parts, reader);
-    this.#rollBacks = new RollBacks(parts, this.#cache, reader, (live) => this.#goOn(live));
+    this.#rollBacks = new RollBacks(parts, this.#cache, reader, (live) => this.#continue(live));
     this.#owner = {
       durable: (unit) => this.#durable(unit),
       refused: (unit, error, later) => this.#rollBacks.refused(unit, error, later),
@@ -205,7 +205,7 @@ export class Kernel<T extends Types> {
       return this.#commitRemoval(rows(live.durable)).then((removed) => {
         live.locks--;
         if (removed) this.#cache.leave(live, "removed");
-        this.#goOn(live);
+        this.#continue(live);
         return removed;
       });
     }
@@ -232,7 +232,7 @@ export class Kernel<T extends Types> {
     live.locks++;
     writeSnapshot(this.#parts, this.#writer, live, () => {
       live.locks--;
-      this.#goOn(live);
+      this.#continue(live);
     });
   }
 
@@ -346,7 +346,7 @@ export class Kernel<T extends Types> {
     }
     this.#tellDone(live, unit);
     if (unit.after !== undefined) for (const { tell } of unit.after) this.#tell(live, tell);
-    if (live.units.length === 0) this.#goOn(live);
+    if (live.units.length === 0) this.#continue(live);
   }
 
   #react(reactor: Reactor<T>, live: Live<T>, unit: Unit<T>): void {
@@ -376,7 +376,7 @@ export class Kernel<T extends Types> {
   }
 
   /** Serves what waits for a durable state: a reload or readers first, then commands. */
-  #goOn(live: Live<T>): void {
+  #continue(live: Live<T>): void {
     if (live.locks > 0) return;
     if (live.units.length === 0) {
       if (live.rollBack !== undefined) {

@@ -20,14 +20,19 @@ export class RollBacks<T extends Types> {
   readonly #reader: StateReader<T>;
   readonly #writer: Writer;
   /** Serves what waited for the state. */
-  readonly #goOn: (live: Live<T>) => void;
+  readonly #continue: (live: Live<T>) => void;
 
-  constructor(parts: KernelParts<T>, cache: Cache<T>, reader: StateReader<T>, goOn: (live: Live<T>) => void) {
+  constructor(
+    parts: KernelParts<T>,
+    cache: Cache<T>,
+    reader: StateReader<T>,
+    proceed: (live: Live<T>) => void,
+  ) {
     this.#parts = parts;
     this.#cache = cache;
     this.#reader = reader;
     this.#writer = parts.store.writer;
-    this.#goOn = goOn;
+    this.#continue = proceed;
   }
 
   refused(unit: KernelUnit<T>, error: Error, later: readonly WrittenUnit[]): void {
@@ -127,7 +132,7 @@ export class RollBacks<T extends Types> {
     // Commands that were decided once come before those that wait anyway.
     live.waiting.unshift(...rollBack.commands);
     this.#parts.resume(live);
-    this.#goOn(live);
+    this.#continue(live);
   }
 
   #notify({ key }: Live<T>, listener: () => void): void {

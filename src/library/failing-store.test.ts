@@ -164,7 +164,7 @@ describe("opening", () => {
     const { room } = await openRoom({
       swarm: second.definition,
       data,
-      takeUp: false,
+      recover: false,
       onRecovery: (done, of) => told.push([done, of]),
     });
     await loopTurns(20);

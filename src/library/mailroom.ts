@@ -53,7 +53,7 @@ export interface MailroomOptions {
   /** Called during recovery with the number of recovered tasks and their total. The first call has 0. Default: none. */
   readonly onRecovery?: (recovered: number, of: number) => void;
   /** `false`: opening does not recover tasks; the caller calls `recover`. Default: true. */
-  readonly takeUp?: boolean;
+  readonly recover?: boolean;
   /** Default: the system's. */
   readonly clock?: Clock;
   /** Makes the ids of tasks and messages. Default: random UUIDs. */
@@ -99,7 +99,7 @@ export class Mailroom {
   readonly #ownsStore: boolean;
   readonly #onRecovery: MailroomOptions["onRecovery"];
   #recovered = 0;
-  #takingUp: Promise<number> | undefined;
+  #recovering: Promise<number> | undefined;
   #closing: Promise<Closed> | undefined;
 
   private constructor(options: MailroomOptions, { store, bus, clock, report }: MailroomParts) {
@@ -155,7 +155,7 @@ export class Mailroom {
         onError: (cause) => report({ code: "listener_failed", message: String(cause), cause }),
       });
     const mailroom = new Mailroom(options, { store, bus, clock, report });
-    if (options.takeUp === false) return mailroom;
+    if (options.recover === false) return mailroom;
     try {
       await mailroom.recover();
     } catch (error) {
@@ -172,11 +172,11 @@ export class Mailroom {
    * @throws MailroomError `store_failed`
    */
   recover(): Promise<number> {
-    this.#takingUp ??= this.#takeUp();
-    return this.#takingUp;
+    this.#recovering ??= this.#recoverTasks();
+    return this.#recovering;
   }
 
-  async #takeUp(): Promise<number> {
+  async #recoverTasks(): Promise<number> {
     const taken = await this.runtime.recover((recovered, of) => {
       this.#recovered = recovered;
       this.#onRecovery?.(recovered, of);
@@ -234,7 +234,7 @@ export class Mailroom {
     try {
       this.#retention?.stop();
       const closed = await this.runtime.close(grace);
-      await this.#letGo();
+      await this.#release();
       return closed;
     } finally {
       clearInterval(alive);
@@ -242,7 +242,7 @@ export class Mailroom {
   }
 
   /** Releases everything, even if something fails. @throws the first failure */
-  async #letGo(): Promise<void> {
+  async #release(): Promise<void> {
     const steps = [
       () => this.swarm.close?.(),
       ...(this.#ownsStore ? [() => this.bus.close(), () => this.store.close()] : []),

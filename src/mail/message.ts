@@ -96,7 +96,7 @@ function defineMessages(taskId: typeof TaskId | typeof Uuid) {
   const MAILInterrupt = z
     .strictObject({ task_id: taskId, interrupt_id: Uuid, ...toMany })
     .readonly()
-    .meta({ description: "A message that goes before the other mail of its recipients." });
+    .meta({ description: "A message that its recipients read before other mail." });
 
   const envelope = { id: Uuid, timestamp: Timestamp };
   const MAILMessage = z

@@ -365,7 +365,7 @@ export class MeshAgent {
     return rotateKey(this.context, next);
   }
 
-  /** Moves this agent to another endpoint and tells all members. `install` stores it for the next start. */
+  /** Moves this agent to another endpoint and notifies all members. `install` stores it for the next start. */
   async changeEndpoint(endpoint: string, install: () => void): Promise<void> {
     install();
     this.context.useEndpoint(endpoint);
@@ -414,7 +414,7 @@ export class MeshAgent {
     return retryWaiting(this.context, this.#delivery, selection);
   }
 
-  /** Gives up a waiting message, for one recipient or all. Returns the recipients. */
+  /** Abandons a waiting message, for one recipient or all. Returns the recipients. */
   drop(selection: WaitingSelection & { readonly messageId: string }): Promise<readonly string[]> {
     return dropWaiting(this.context, this.#delivery, selection);
   }

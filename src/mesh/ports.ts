@@ -40,7 +40,7 @@ export interface MeshReads {
   byMessageId(messageId: string): Promise<QueuedMessage | undefined>;
   /** Newest first. Deleted messages only when requested. */
   inbox(filter: InboxFilter): Promise<QueuedMessage[]>;
-  /** What everybody in a swarm may read, and one sender's messages of one thread. Newest first. */
+  /** What every member of a swarm may read, and one sender's messages of one thread. Newest first. */
   context(filter: ContextFilter): Promise<QueuedMessage[]>;
   inboxCounts(swarmId?: string): Promise<InboxCounts>;
   /** Counts up to `upTo`. */

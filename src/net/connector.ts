@@ -37,7 +37,7 @@ export function guardedConnector(
     const scheme = request.protocol === "https:" ? "https:" : "http:";
     const host = request.hostname;
     const port = Number(request.port) || (scheme === "https:" ? 443 : 80);
-    const judge = (address: string): GuardRefusal | undefined =>
+    const refusalFor = (address: string): GuardRefusal | undefined =>
       guard.checkAddress(scheme, host, port, address);
 
     const connectTo = (addresses: readonly ResolvedAddress[]): void => {
@@ -53,15 +53,15 @@ export function guardedConnector(
 
     // Sockets do not resolve literals, so a check in `lookup` alone would never see them.
     if (isIP(host) !== 0) {
-      const refusal = judge(host);
+      const refusal = refusalFor(host);
       if (refusal !== undefined) return callback(new MailroomError(refusal.code, refusal.message), null);
       return connectTo([]);
     }
     inTime(resolve(host), connectTimeLimit, clock).then(
       (addresses) => {
-        const permitted = addresses.filter(({ address }) => judge(address) === undefined);
+        const permitted = addresses.filter(({ address }) => refusalFor(address) === undefined);
         if (permitted.length > 0) return connectTo(permitted);
-        const { code, message } = judge(addresses[0]?.address ?? "") ?? {
+        const { code, message } = refusalFor(addresses[0]?.address ?? "") ?? {
           code: "blocked_address",
           message: `${host} has no address`,
         };

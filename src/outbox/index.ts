@@ -19,4 +19,5 @@ export {
   type OutboxRowWrite,
   purgeFinished,
 } from "./item.js";
+export { deliveryResult, enqueueMail, mailIn, mailKey } from "./mail-item.js";
 export type { LaneHead, OutboxReads, StoredItem } from "./ports.js";

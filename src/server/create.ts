@@ -34,7 +34,6 @@ import { ControlContext } from "./control/context.js";
 import { type Control, openControl } from "./control/server.js";
 import { OutboxCarrier } from "./delivery-carrier.js";
 import { standardExtensions } from "./extensions.js";
-import { listenAt } from "./listen.js";
 import { createLogger } from "./log.js";
 import { type ExtensionSettings, type PartialSettings, resolveSettings } from "./resolve-settings.js";
 import { createSecret } from "./secret.js";
@@ -155,7 +154,7 @@ async function build(options: ServerOptions, stack: CloseStack): Promise<Mailroo
     options.bus ?? createLocalBus({ onError: (cause) => log.error({ err: cause }, "bus listener failed") });
   if (options.bus === undefined) stack.add(() => bus.close());
 
-  const report = (trouble: object) => log.warn(trouble, "authentication");
+  const report = reportFor("auth");
   const tokens = new Tokens({ store, clock, report });
   stack.add(() => tokens.close());
   const authenticator = await createAuthenticator({ ...settings.auth, dev }, { tokens, clock, report });
@@ -229,7 +228,7 @@ async function build(options: ServerOptions, stack: CloseStack): Promise<Mailroo
     carriers,
     systemActions: extensions.flatMap(({ extension }) => extension.systemActions ?? []),
     ...(retention !== undefined && { retention }),
-    takeUp: false,
+    recover: false,
     onRecovery: (_recovered, of) => count(of),
     onProblem: ({ code, message, task, cause }) => {
       // `failed` reports it.
@@ -408,4 +407,28 @@ async function within(deadline: AbortSignal, work: void | Promise<void>): Promis
   const { promise: late, resolve } = deferred<void>();
   deadline.addEventListener("abort", () => resolve(), { once: true });
   await Promise.race([work, late]);
+}
+
+/**
+ * Opens the listener, with errors that say what to do.
+ * @throws MailroomError `port_in_use`, `port_refused` or `bad_host`
+ */
+async function listenAt(http: HttpListener, host: string, port: number): Promise<string> {
+  try {
+    return await http.listen({ host, port });
+  } catch (cause) {
+    switch (cause instanceof Error && "code" in cause ? cause.code : undefined) {
+      case "EADDRINUSE":
+        throw new MailroomError("port_in_use", `port ${port} on ${host} is in use by another program`, {
+          cause,
+        });
+      case "EACCES":
+        throw new MailroomError("port_refused", `this user may not listen on port ${port}`, { cause });
+      case "EADDRNOTAVAIL":
+      case "ENOTFOUND":
+        throw new MailroomError("bad_host", `'${host}' is not an address of this machine`, { cause });
+      default:
+        throw cause;
+    }
+  }
 }

@@ -15,8 +15,11 @@ import {
   type Attempt,
   type AttemptResult,
   Dispatcher,
-  enqueue,
+  deliveryResult,
+  enqueueMail,
   type FinalOutcome,
+  mailIn,
+  mailKey,
   type OutboxFinish,
   purgeFinished,
   type StoredItem,
@@ -85,20 +88,8 @@ export class OutboxCarrier implements Carrier {
   rows(mail: OutgoingMail): readonly RowWrite[] {
     const { clock, ids } = this.#parts;
     const now = clock.now();
-    const name = nameOf(mail);
     this.#dispatcher.backlog.add(mail.swarm);
-    return [
-      enqueue({
-        queue: this.#queue,
-        id: ids.ordered(),
-        lane: laneOf(mail),
-        target: mail.swarm,
-        payload: JSON.stringify(mail),
-        createdAt: now,
-        dueAt: now,
-        dedupeKey: name,
-      }),
-    ];
+    return [enqueueMail(mail, { queue: this.#queue, id: ids.ordered(), lane: laneOf(mail), now })];
   }
 
   wake(mails: readonly OutgoingMail[]): void {
@@ -106,14 +97,14 @@ export class OutboxCarrier implements Carrier {
   }
 
   async find(mail: OutgoingMail): Promise<DeliveryResult | "waiting" | undefined> {
-    const item = await this.#parts.store.outbox.byDedupeKey(this.#queue, nameOf(mail));
+    const item = await this.#parts.store.outbox.byDedupeKey(this.#queue, mailKey(mail));
     if (item === undefined) return undefined;
-    return item.outcome === undefined ? "waiting" : toResult(item.outcome, item.reason);
+    return item.outcome === undefined ? "waiting" : deliveryResult(item.outcome, item.reason);
   }
 
   async #attempt({ item, number, signal }: Attempt): Promise<AttemptResult> {
     try {
-      const result = await this.#carrier.deliver(mailOf(item), { number, signal });
+      const result = await this.#carrier.deliver(mailIn(item), { number, signal });
       return result.ok ? { kind: "delivered" } : { kind: "refused", reason: result.reason };
     } catch (error) {
       const reason = messageOf(error);
@@ -125,27 +116,17 @@ export class OutboxCarrier implements Carrier {
   async #settle(item: StoredItem, { outcome, reason }: FinalOutcome, finish: OutboxFinish): Promise<void> {
     const { store, clock } = this.#parts;
     if (this.#runtime === undefined) throw new Error("the carrier has not been started");
-    const { task, message, swarm } = mailOf(item);
+    const { task, message, swarm } = mailIn(item);
     const forget = purgeFinished(this.#queue, clock.now() - KEEP_FINISHED);
     const mail = { key: task.key, messageId: message.id, swarm };
-    await settleMail({ runtime: this.#runtime, store }, mail, toResult(outcome, reason), [finish, forget]);
+    await settleMail({ runtime: this.#runtime, store }, mail, deliveryResult(outcome, reason), [
+      finish,
+      forget,
+    ]);
   }
 }
 
 /** Mail of one task to one swarm is delivered in order. */
 function laneOf({ task, swarm }: OutgoingMail): string {
   return `${task.key}/${swarm}`;
-}
-
-function nameOf({ task, message, swarm }: OutgoingMail): string {
-  return `${task.key}/${message.id}/${swarm}`;
-}
-
-function mailOf({ payload }: StoredItem): OutgoingMail {
-  // Written by `rows` above.
-  return JSON.parse(payload);
-}
-
-function toResult(outcome: FinalOutcome["outcome"], reason: string | undefined): DeliveryResult {
-  return outcome === "delivered" ? { ok: true } : { ok: false, reason: reason ?? outcome };
 }

@@ -28,7 +28,7 @@ const SETTLE = 100;
  */
 export function reloadOnChange({ file, swarm, load, use, say }: ReloadOptions): () => void {
   let timer: NodeJS.Timeout | undefined;
-  let underWay = false;
+  let reloading = false;
   let changed = false;
   let stopped = false;
   const reload = async (): Promise<void> => {
@@ -49,13 +49,13 @@ export function reloadOnChange({ file, swarm, load, use, say }: ReloadOptions): 
   /** One after the other: what was read first may take longer, and must not win over what was read later. */
   const onChange = async (): Promise<void> => {
     changed = true;
-    if (underWay) return;
-    underWay = true;
+    if (reloading) return;
+    reloading = true;
     while (changed && !stopped) {
       changed = false;
       await reload();
     }
-    underWay = false;
+    reloading = false;
   };
   // The directory and not the file: many editors put a new file in the old one's place.
   const watcher: FSWatcher = watch(dirname(file), (_event, name) => {

@@ -4,13 +4,13 @@ import type { CreatedToken } from "../auth/index.js";
 import { makeDirectories } from "../base/node.js";
 import type { SwarmDefinition } from "../engine/index.js";
 import type { AnyExtensionFactory } from "../extension/index.js";
+import { type FullStore, openStore } from "../store/index.js";
 import type { Settings } from "./catalog.js";
 import { controlPath } from "./control/path.js";
-import type { Notify } from "./control/wait-for-lock.js";
+import { type Notify, retryWhileLocked } from "./control/wait-for-lock.js";
 import { createServer, type MailroomServer } from "./create.js";
 import { dataDirectoryFor } from "./data-directory.js";
 import { standardExtensions } from "./extensions.js";
-import { openServerStore } from "./open-store.js";
 import { type ServedSwarm, swarmSource } from "./swarm.js";
 
 /** A server that listens. */
@@ -96,4 +96,22 @@ async function start(
     await server.close(0).catch(() => {});
     throw error;
   }
+}
+
+/**
+ * Commands open the store themselves while no server runs (`mailroom tasks list`), each for a moment; a server that starts
+ * in such a moment waits.
+ * @throws MailroomError `store_locked` when a server already runs there, or another process does not release the lock
+ */
+async function openServerStore(
+  data: string | undefined,
+  { store: { durability } }: Settings,
+  notify: Notify,
+): Promise<FullStore> {
+  if (data === undefined) return openStore({ path: ":memory:" });
+  return retryWhileLocked(
+    notify,
+    () => openStore({ directory: data, durability }),
+    async () => (await import("./control/connect-local.js")).isServerRunning(data),
+  );
 }

@@ -3,7 +3,6 @@ import { dirname, resolve } from "node:path";
 import type { ReadSetting, Setting } from "../base/index.js";
 import type { ConfigProblem } from "./errors.js";
 import type { ConfigFile } from "./file.js";
-import { attributeOf, variableOf } from "./names.js";
 import { formatSource, type Source } from "./source.js";
 
 export interface Sources {
@@ -163,4 +162,15 @@ function valueAt(table: unknown, key: string): unknown {
 function shorten(raw: unknown): string {
   const text = JSON.stringify(raw) ?? String(raw);
   return text.length <= SHOWN_LENGTH ? text : `${text.slice(0, SHOWN_LENGTH)}…`;
+}
+
+/** `server.swarm.name` is MAILROOM_SWARM_NAME, `auth.jwt.issuer` MAILROOM_AUTH_JWT_ISSUER. */
+export function variableOf(key: string): string {
+  const short = key.replace(/^server\.(settings\.)?/, "");
+  return `MAILROOM_${short.replaceAll(".", "_").toUpperCase()}`;
+}
+
+/** The property that commander uses for a flag: `swarmName` for `--swarm-name`. */
+function attributeOf(flag: string): string {
+  return flag.replace(/^--/, "").replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

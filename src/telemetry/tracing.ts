@@ -14,7 +14,12 @@ import {
 } from "@opentelemetry/api";
 import { LRUCache } from "lru-cache";
 import type { Entry, TurnTaken } from "../engine/index.js";
-import { ALL_TASKS_CHANNEL, type CommitNote, isCommitNotification, outcomeOf } from "../engine/index.js";
+import {
+  ALL_TASKS_CHANNEL,
+  type CommitNotification,
+  isCommitNotification,
+  outcomeOf,
+} from "../engine/index.js";
 import type { Bus } from "../journal/index.js";
 
 /** Tasks with open spans; beyond the limit the oldest are ended early. */
@@ -66,7 +71,7 @@ class Tracing {
     this.#swarm = swarm;
   }
 
-  take({ key, first, entries }: CommitNote): void {
+  take({ key, first, entries }: CommitNotification): void {
     for (const [index, entry] of entries.entries()) {
       const task = this.#tasks.get(key) ?? this.#begin(key, entry);
       this.#see(key, task, first + index, entry);

@@ -176,17 +176,3 @@ export const ONLY_IN_THE_JOURNAL: readonly {
     except: /^engine\/runtime\//,
   },
 ];
-
-/*
- * Ratchets: what the checks still tolerate. These numbers may only fall; lower them when you can. Only a
- * commit that moves files may raise one, when imports within a module become imports between modules.
- */
-
-/** Sizes of the import cycles between files, types included, by module, largest first. */
-export const FILE_CYCLES: Readonly<Record<string, readonly number[]>> = {};
-
-/** Number of subfolders of a module that import each other in circles. */
-export const FOLDER_CYCLES: Readonly<Record<string, number>> = {};
-
-/** Imports from other modules that end at a file of this module that is not an entry point. */
-export const DEEP_IMPORTS: Readonly<Record<string, number>> = {};

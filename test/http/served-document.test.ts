@@ -187,8 +187,8 @@ describe("the document of a server with everything enabled", () => {
       expect(text).toContain(`id="${operation.operationId}"`);
       if (operation.externalDocs !== undefined) expect(text).toContain(operation.externalDocs.url);
     }
-    expect(text).toContain("anybody + wakeSecret");
-    expect(text).toContain("anybody + githubSignature");
+    expect(text).toContain("anyone + wakeSecret");
+    expect(text).toContain("anyone + githubSignature");
     expect(text).not.toMatch(/<script|src=/);
   });
 });

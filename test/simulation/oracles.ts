@@ -7,7 +7,7 @@ import { isRecord } from "../../src/base/index.js";
 import type { ActionContext, Turn } from "../../src/engine/agent.js";
 import type { SnapshotPut, TaskStatus } from "../../src/engine/ports.js";
 import {
-  type CommitNote,
+  type CommitNotification,
   type JournalLocation,
   type LentMessage,
   outcomeOf,
@@ -354,7 +354,7 @@ export class Oracles implements DiskWatcher {
     if (ending !== undefined) this.#toldOf(at.key, ending.number);
   }
 
-  published(note: CommitNote): void {
+  published(note: CommitNotification): void {
     this.figures.streamed += note.entries.length;
     const before = this.#published.get(note.key);
     if (before !== undefined && note.first !== before + 1) {

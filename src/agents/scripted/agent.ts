@@ -36,7 +36,7 @@ export function scriptedAgentFromParams(params: unknown, environment: ScriptEnvi
       const captures = matchWhen(rule.when, mail, recall);
       if (captures === undefined) continue;
       const render = renderer(turn.agent, index, lookupFor(mail, captures, recall));
-      for (const step of rule.do) carryOut(step, mail, render);
+      for (const step of rule.do) execute(step, mail, render);
       return { calls: [...calls] };
     }
     throw new MailroomError(
@@ -81,7 +81,7 @@ function renderer(agent: string, rule: number, lookup: Lookup): Renderer {
   return { value, text: (source) => String(value(source)) };
 }
 
-function carryOut(step: Step, mail: Mail, { text, value }: Renderer): void {
+function execute(step: Step, mail: Mail, { text, value }: Renderer): void {
   const { reply, send_request, send_response, send_interrupt, send_broadcast, act, fail } = step;
   if (reply !== undefined) {
     if (typeof reply === "string") mail.reply(text(reply));

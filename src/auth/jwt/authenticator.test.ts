@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { AuthTrouble } from "../report.js";
+import type { Problem } from "../../base/index.js";
 import { type JwtOptions, jwtAuthenticator } from "./authenticator.js";
 import type { JwtKey } from "./key.js";
 
@@ -186,7 +186,7 @@ describe("an issuer that publishes its keys", () => {
   let fetched = 0;
   let published: object;
   let handle: RequestListener;
-  const troubles: AuthTrouble[] = [];
+  const problems: Problem[] = [];
   const publish: RequestListener = (_, response) => {
     response.setHeader("content-type", "application/json").end(JSON.stringify(published));
   };
@@ -214,10 +214,10 @@ describe("an issuer that publishes its keys", () => {
   });
   afterEach(() => {
     fetched = 0;
-    troubles.length = 0;
+    problems.length = 0;
   });
   const remote = (options: Partial<JwtOptions> = {}) =>
-    verifier({ kind: "jwks", url }, { report: (trouble) => troubles.push(trouble), ...options });
+    verifier({ kind: "jwks", url }, { report: (problem) => problems.push(problem), ...options });
 
   it("is fetched once for any number of tokens", async () => {
     const check = remote();
@@ -236,7 +236,7 @@ describe("an issuer that publishes its keys", () => {
     expect(await check.authenticate(await sign({ ...stranger, kid: "new" }))).toMatchObject({
       reason: "unknown",
     });
-    expect(troubles).toEqual([]);
+    expect(problems).toEqual([]);
   });
 
   it("that fails makes tokens unavailable, not unknown, and is fetched again", async () => {
@@ -252,8 +252,8 @@ describe("an issuer that publishes its keys", () => {
       handle = handler;
       expect(await check.authenticate(token)).toMatchObject({ reason: "unavailable" });
     }
-    expect(troubles).toHaveLength(5);
-    expect(JSON.stringify(troubles)).not.toContain(token);
+    expect(problems).toHaveLength(5);
+    expect(JSON.stringify(problems)).not.toContain(token);
     handle = publish;
     expect(await check.authenticate(token)).toEqual(ann);
   });

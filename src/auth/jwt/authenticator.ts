@@ -1,7 +1,6 @@
 import { errors, type JWTVerifyOptions, jwtVerify } from "jose";
-import { type Clock, hasCode, MailroomError } from "../../base/index.js";
+import { type Clock, hasCode, MailroomError, type Report } from "../../base/index.js";
 import { ExpiringCache, fingerprint } from "../cache.js";
-import type { ReportTrouble } from "../report.js";
 import {
   type Authenticator,
   type AuthResult,
@@ -33,7 +32,7 @@ export interface JwtOptions {
   readonly cacheTime?: number | undefined;
   /** Milliseconds to fetch the issuer's keys. Default 5 s. */
   readonly timeout?: number | undefined;
-  readonly report?: ReportTrouble | undefined;
+  readonly report?: Report | undefined;
 }
 
 /**
@@ -79,7 +78,7 @@ export function jwtAuthenticator(options: JwtOptions): Authenticator {
       } catch (error) {
         if (error instanceof errors.JWTExpired) return failure("expired");
         if (hasCode(error, "keys_unavailable")) {
-          report({ provider: "jwt", problem: error.message });
+          report({ code: "auth_jwt", message: error.message });
           return failure("unavailable");
         }
         // Every other verification error is the token's fault.

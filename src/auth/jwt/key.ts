@@ -10,7 +10,7 @@ import {
 import { z } from "zod";
 import { MailroomError } from "../../base/index.js";
 import { fetchText } from "../fetch-text.js";
-import { reasonOf } from "../report.js";
+import { reasonOf } from "../reason.js";
 import { type JwtAlgorithm, PUBLIC_ALGORITHMS, SECRET_ALGORITHMS } from "./algorithms.js";
 
 /** The key that signatures are verified with. */

@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Problem } from "../../base/index.js";
 import { type FullStore, openStore } from "../../store/index.js";
 import type { TokenRow, TokenStore } from "../ports.js";
-import type { AuthTrouble } from "../report.js";
 import { makeToken } from "./token.js";
 import { Tokens, type TokensOptions } from "./tokens.js";
 
@@ -113,13 +113,13 @@ describe("refusals", () => {
   });
 
   it("are unavailable when the store fails, and do not name the token", async () => {
-    const troubles: AuthTrouble[] = [];
-    const tokens = open({ report: (trouble) => troubles.push(trouble) });
+    const problems: Problem[] = [];
+    const tokens = open({ report: (problem) => problems.push(problem) });
     const { token } = await tokens.create({ role: "user", id: "ann" });
     await store.close();
     expect(await tokens.authenticate(token)).toMatchObject({ ok: false, reason: "unavailable" });
-    expect(troubles).toHaveLength(1);
-    expect(JSON.stringify(troubles)).not.toContain(token);
+    expect(problems).toHaveLength(1);
+    expect(JSON.stringify(problems)).not.toContain(token);
   });
 });
 

@@ -1,9 +1,9 @@
 import { LRUCache } from "lru-cache";
-import { type Clock, MailroomError } from "../../base/index.js";
+import { type Clock, MailroomError, type Report } from "../../base/index.js";
 import { RowConflictError } from "../../journal/index.js";
 import type { AuthRowWrite, TokenRow, TokenStore } from "../ports.js";
 import { checkPrincipalId, type Principal } from "../principal.js";
-import { type ReportTrouble, reasonOf } from "../report.js";
+import { reasonOf } from "../reason.js";
 import { type Authenticator, type AuthResult, failure, rejectMalformed } from "../result.js";
 import type { Role } from "../roles.js";
 import { hashToken, looksLikeToken, makeToken, sameHash, tokenIdOf } from "./token.js";
@@ -20,7 +20,7 @@ export interface TokensOptions {
   readonly cacheTime?: number;
   /** Milliseconds between two records of a token's use. Default 5 min. */
   readonly usedInterval?: number;
-  readonly report?: ReportTrouble;
+  readonly report?: Report;
 }
 
 /** A token without its secret. */
@@ -57,7 +57,7 @@ export class Tokens implements Authenticator {
   readonly #clock: Pick<Clock, "now">;
   readonly #cacheTime: number;
   readonly #usedInterval: number;
-  readonly #report: ReportTrouble;
+  readonly #report: Report;
   readonly #remembered: LRUCache<string, Remembered>;
   readonly #recording = new Set<Promise<void>>();
   /** Counts revocations: a row read before one is not cached after it. */
@@ -89,7 +89,7 @@ export class Tokens implements Authenticator {
       this.#recordUse(tokenId, known);
       return { ok: true, principal: known.principal };
     } catch (error) {
-      this.#report({ provider: "token", problem: `tokens could not be read: ${reasonOf(error)}` });
+      this.#report({ code: "auth_token", message: `tokens could not be read: ${reasonOf(error)}` });
       return failure("unavailable");
     }
   }
@@ -184,8 +184,8 @@ export class Tokens implements Authenticator {
     const recording = this.#write({ kind: "auth.token.used", tokenId, at })
       .catch((error: unknown) => {
         this.#report({
-          provider: "token",
-          problem: `the use of token ${tokenId} was not recorded: ${reasonOf(error)}`,
+          code: "auth_token",
+          message: `the use of token ${tokenId} was not recorded: ${reasonOf(error)}`,
         });
       })
       .finally(() => this.#recording.delete(recording));

@@ -61,7 +61,7 @@ function syncFolder(path: string): void {
   try {
     sync(path, "r");
   } catch {
-    // Not every system can sync a folder (Windows cannot). The file is whole all the same, be it the old or the new one.
+    // Not every system can sync a folder (Windows cannot). The file is still complete, the old or the new one.
   }
 }
 

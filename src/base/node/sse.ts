@@ -3,7 +3,7 @@ import type { Clock } from "../time.js";
 
 /** Calls back when the other side disconnects; at once if it has. The returned function removes the callback. */
 export function onDisconnect(response: ServerResponse, callback: () => void): () => void {
-  // For those who left before anybody listened, the event is over.
+  // `close` has already fired if the client disconnected before this call.
   if (isDisconnected(response)) {
     callback();
     return () => {};

@@ -6,7 +6,7 @@ import { loadConfig, type RunningServer, type Settings, startServer } from "../.
 import { dataFlag } from "../banner.js";
 import { EXIT, type ExitCode } from "../exit.js";
 import { renderEvents } from "../repl/message-commands.js";
-import { untilStopped } from "../signals.js";
+import { waitForStopSignal } from "../signals.js";
 import type { Terminal } from "../terminal.js";
 
 export interface DemoOptions {
@@ -28,7 +28,7 @@ export async function runDemo(options: DemoOptions, terminal: Terminal): Promise
   const data =
     options.data === undefined ? dataDirectoryFor(DEMO_SWARM, process.cwd()) : resolve(options.data);
   const leaving = new AbortController();
-  const stopped = untilStopped(() => leaving.abort(new Error("interrupted")));
+  const stopped = waitForStopSignal(() => leaving.abort(new Error("interrupted")));
   const running = await startAnywhere(options, data);
   const { url } = running;
   const agents = running.mailroom.swarm.agents.map(({ name }) => name).join(", ");

@@ -14,7 +14,7 @@ import { flagsOf } from "../data-directory.js";
 import { EXIT, type ExitCode } from "../exit.js";
 import { limitHeapGrowth } from "../heap-growth.js";
 import { printStreams } from "../llm-streams.js";
-import { untilStopped } from "../signals.js";
+import { waitForStopSignal } from "../signals.js";
 import type { Terminal } from "../terminal.js";
 
 export interface ServerCommandOptions {
@@ -31,7 +31,7 @@ export async function runServer(options: ServerCommandOptions, terminal: Termina
     directory,
   });
   for (const warning of warnings) terminal.note(`warning: ${formatProblem(warning)}`);
-  const stopped = untilStopped(() => terminal.note("stopping; press Ctrl-C again to stop immediately"));
+  const stopped = waitForStopSignal(() => terminal.note("stopping; press Ctrl-C again to stop immediately"));
   const running = await startServer(settings, directory, (line) => terminal.note(line), extensions);
   exportEnvironment(running, settings);
   // Before the server is announced, so that later changes are noticed.

@@ -43,7 +43,7 @@ export async function runValidate(
   const { red, green, yellow } = terminal.colors;
   let bad = 0;
   for (const file of files) {
-    const verdict = await judge(file, options, terminal);
+    const verdict = await checkFile(file, options, terminal);
     if (!verdict.valid) bad += 1;
     if (options.json === true) terminal.json(verdict);
     else {
@@ -56,7 +56,7 @@ export async function runValidate(
   return bad === 0 ? EXIT.ok : EXIT.failure;
 }
 
-async function judge(file: string, options: ValidateOptions, terminal: Terminal): Promise<Verdict> {
+async function checkFile(file: string, options: ValidateOptions, terminal: Terminal): Promise<Verdict> {
   let content: string;
   try {
     content = file === "-" ? await readAll(terminal.stdin) : await readFile(file, "utf8");

@@ -305,7 +305,7 @@ function addWaiting(place: Place): void {
     .requiredOption("-m, --message <id>", "the message")
     .option("-a, --agent <id>", "only for this recipient")
     .option("-y, --yes", "skip the confirmation");
-  simple(place, drop, "drop", which, "Give up the message?");
+  simple(place, drop, "drop", which, "Abandon the message?");
 }
 
 function inboxOperation(options: Flags): { readonly name: AdminOperationName; readonly given: object } {

@@ -13,7 +13,7 @@ import {
 } from "./state.js";
 import type { Actor, Permissions } from "./types.js";
 
-/** Owners of ids that the journal does not name: those that were invited before anybody had them. */
+/** Owners of ids that the journal does not name: those that were invited before they had an owner. */
 export type Owners = ReadonlyMap<string, string>;
 
 const PRINCIPAL_ID = /^(user|admin|member):/;

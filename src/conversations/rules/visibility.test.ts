@@ -142,7 +142,7 @@ function build(steps: readonly Step[]): Built {
 
 /**
  * The visibility rules ([MAP-CONV-07], [MAP-CONV-08], [MAP-CONV-09]) implemented a second time, from the
- * journal alone: walks the entries, tracks members and their permissions, and decides permanentlyy turn whether
+ * journal alone: walks the entries, tracks members and their permissions, and decides for every turn whether
  * the reader can see it now and whether it was shown live.
  */
 function oracle(entries: readonly ConversationEntry[], me: string, observer: boolean) {

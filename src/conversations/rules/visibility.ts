@@ -1,5 +1,5 @@
 /**
- * Decides who sees a turn ([MAP-CONV-07], [MAP-CONV-08], [MAP-CONV-09]). One predicate permanentlyy access: lists,
+ * Decides who sees a turn ([MAP-CONV-07], [MAP-CONV-08], [MAP-CONV-09]). One predicate for every access: lists,
  * replay, catch-up, summaries, threads, counts, live events and their replay [MAP-OURS-02].
  */
 import {

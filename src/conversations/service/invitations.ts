@@ -1,4 +1,4 @@
-/** Invitations: secrets that let their holder register an id that was invited before anybody had it. */
+/** Invitations: secrets that let their holder register an id that was invited before it had an owner. */
 import { createHash, randomBytes } from "node:crypto";
 import type { Reservation } from "../rules/entries.js";
 
@@ -8,7 +8,7 @@ export interface Invitations {
   readonly secrets: ReadonlyMap<string, string>;
 }
 
-/** One invitation for each id without an owner. None by anonymous callers, whose ids anybody can take. */
+/** One invitation for each id without an owner. None by anonymous callers, whose ids any caller can take. */
 export function newInvitations(principal: string | undefined, ids: readonly string[]): Invitations {
   if (principal === undefined) return { reservations: new Map(), secrets: new Map() };
   const secrets = new Map(ids.map((id) => [id, `invitation_${randomBytes(24).toString("base64url")}`]));

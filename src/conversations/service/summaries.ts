@@ -73,12 +73,12 @@ export class Summaries {
     const key = JSON.stringify([view.state.header.id, rangeKey(scope), turns.at(-1)?.number ?? 0]);
     const known = this.#running.get(key);
     if (known !== undefined) return known;
-    const making = this.#makeAndKeep(actor, view, scope, turns).finally(() => this.#running.delete(key));
+    const making = this.#createAndStore(actor, view, scope, turns).finally(() => this.#running.delete(key));
     this.#running.set(key, making);
     return making;
   }
 
-  async #makeAndKeep(
+  async #createAndStore(
     actor: Actor,
     view: ConversationView,
     scope: SummaryRange,

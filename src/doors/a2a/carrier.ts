@@ -36,8 +36,11 @@ import {
   type Attempt,
   type AttemptResult,
   Dispatcher,
-  enqueue,
+  deliveryResult,
+  enqueueMail,
   type FinalOutcome,
+  mailIn,
+  mailKey,
   type OutboxFinish,
   purgeFinished,
   type StoredItem,
@@ -159,35 +162,23 @@ export class A2aCarrier implements Carrier {
     }
     backlog.add(mail.swarm);
     const now = clock.now();
-    const name = nameOf(mail);
-    return [
-      enqueue({
-        queue: QUEUE,
-        id: ids.ordered(),
-        // An agent may work on several messages concurrently.
-        lane: name,
-        target: mail.swarm,
-        payload: JSON.stringify(mail),
-        createdAt: now,
-        dueAt: now,
-        dedupeKey: name,
-      }),
-    ];
+    // A lane for each message: an agent may work on several concurrently.
+    return [enqueueMail(mail, { queue: QUEUE, id: ids.ordered(), lane: mailKey(mail), now })];
   }
 
   wake(mails: readonly OutgoingMail[]): void {
-    if (this.#runtime !== undefined) this.#dispatcher.wake(mails.map(nameOf));
+    if (this.#runtime !== undefined) this.#dispatcher.wake(mails.map(mailKey));
   }
 
   async find(mail: OutgoingMail): Promise<DeliveryResult | "waiting" | undefined> {
-    const item = await this.#options.store.outbox.byDedupeKey(QUEUE, nameOf(mail));
+    const item = await this.#options.store.outbox.byDedupeKey(QUEUE, mailKey(mail));
     if (item === undefined) return undefined;
-    return item.outcome === undefined ? "waiting" : carriageOf(item.outcome, item.reason);
+    return item.outcome === undefined ? "waiting" : deliveryResult(item.outcome, item.reason);
   }
 
   async #attempt({ item, signal }: Attempt): Promise<AttemptResult> {
     const { store } = this.#options;
-    const mail = mailOf(item);
+    const mail = mailIn(item);
     const runtime = this.#started();
     const isWanted = await runtime.read(
       mail.task.key,
@@ -205,7 +196,7 @@ export class A2aCarrier implements Carrier {
       // A crash may have happened between committing the answer and settling the delivery.
       if (await store.a2a.isSettled(messageId)) continue;
       const answer = await this.#ask(mail, address, messageId, signal).catch((error: unknown) =>
-        this.#judge(item, error, signal),
+        this.#classifyFailure(item, error, signal),
       );
       if ("kind" in answer) return answer;
       const thread: ThreadPut = {
@@ -225,7 +216,7 @@ export class A2aCarrier implements Carrier {
   }
 
   /** Retry only if the agent has certainly not received the message. Otherwise it may be working on it. */
-  #judge(item: StoredItem, error: unknown, signal: AbortSignal): AttemptResult {
+  #classifyFailure(item: StoredItem, error: unknown, signal: AbortSignal): AttemptResult {
     const { clock, deliveryTime = 120_000 } = this.#options;
     const cause = error instanceof CardUnavailable ? error.cause : error;
     const reason = signal.aborted ? "it did not answer within the time limit" : messageOf(cause);
@@ -239,11 +230,11 @@ export class A2aCarrier implements Carrier {
 
   async #settle(item: StoredItem, { outcome, reason }: FinalOutcome, finish: OutboxFinish): Promise<void> {
     const { store, clock } = this.#options;
-    const { task, message, swarm } = mailOf(item);
+    const { task, message, swarm } = mailIn(item);
     const mail = { key: task.key, messageId: message.id, swarm };
     const forget = purgeFinished(QUEUE, clock.now() - KEEP_FINISHED);
     const to = { runtime: this.#started(), store };
-    await settleMail(to, mail, carriageOf(outcome, reason), [finish, forget]);
+    await settleMail(to, mail, deliveryResult(outcome, reason), [finish, forget]);
   }
 
   #started(): Swarm {
@@ -422,20 +413,6 @@ function responseTo(outgoing: OutgoingMail, from: string, answer: Answer, now: n
     body: answer.text,
     senderSwarm: swarm,
   });
-}
-
-/** A stable reference to mail of a task to an agent. */
-function nameOf({ task, message, swarm }: OutgoingMail): string {
-  return `${task.key}/${message.id}/${swarm}`;
-}
-
-function mailOf({ payload }: StoredItem): OutgoingMail {
-  // Written by this module, and type-checked where it was created.
-  return JSON.parse(payload);
-}
-
-function carriageOf(outcome: FinalOutcome["outcome"], reason: string | undefined): DeliveryResult {
-  return outcome === "delivered" ? { ok: true } : { ok: false, reason: reason ?? outcome };
 }
 
 function addressed(mail: OutgoingMail): string[] {

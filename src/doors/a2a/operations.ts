@@ -19,7 +19,7 @@ const AgentCard = z
       z.looseObject({ url: z.string(), protocolBinding: z.string(), protocolVersion: z.string() }),
     ),
   })
-  .meta({ id: "AgentCard", description: "What A2A's specification says a card holds." });
+  .meta({ id: "AgentCard", description: "The agent card of A2A's specification." });
 
 export const A2A_OPERATION: MountedOperation = {
   ...NO_INPUT,
@@ -34,7 +34,7 @@ export const A2A_OPERATION: MountedOperation = {
     "A2A-Version": z
       .string()
       .exactOptional()
-      .meta({ description: "`1.0`. Without it A2A takes 0.3 to be meant, which is refused." }),
+      .meta({ description: "`1.0`. If it is absent, A2A assumes 0.3, which is rejected." }),
     "A2A-Extensions": z.string().exactOptional(),
   }),
   body: JsonRpcRequest,
@@ -51,7 +51,7 @@ export const CARD_DESCRIPTION = {
   ...NO_INPUT,
   id: "getAgentCard",
   tag: "agents",
-  summary: "The agent card of A2A",
+  summary: "Return the agent card of A2A",
   protocol: A2A,
   answers: { 200: { description: "The card.", schema: AgentCard } },
   errors: ["not_found"],

@@ -102,7 +102,7 @@ export function sessionRoutes({ sessions, links, server, path, lifetime }: Sessi
       ...shared,
       id: "getSession",
       method: "GET",
-      summary: "Who is signed in to the console",
+      summary: "Show who is signed in to the console",
       answers: { 200: { description: "The session of the cookie and the proof.", schema: Session } },
       errors: refusals,
       async handle({ request }) {

@@ -9,7 +9,7 @@ export const WrapperRequest = z
     message: z
       .unknown()
       .exactOptional()
-      .meta({ description: "A MAILInterswarmMessage. It may also stand bare, in place of the whole body." }),
+      .meta({ description: "A MAILInterswarmMessage. The body may also be the bare message." }),
   })
   .meta({ id: "WrapperRequest" });
 
@@ -18,7 +18,9 @@ export const InterswarmReceipt = z
     swarm: z.string(),
     task_id: z.string(),
     status: z.literal("success"),
-    local_runner: z.string().meta({ description: "`role:id@swarm` of the instance that got the message." }),
+    local_runner: z
+      .string()
+      .meta({ description: "`role:id@swarm` of the instance that received the message." }),
   })
   .meta({ id: "InterswarmReceipt" });
 
@@ -28,10 +30,7 @@ export const InterswarmReceipt = z
  */
 export const InterswarmMessageRequest = z
   .looseObject({
-    user_token: z
-      .string()
-      .exactOptional()
-      .meta({ description: "Must be there; neither stored nor forwarded." }),
+    user_token: z.string().exactOptional().meta({ description: "Required; neither stored nor forwarded." }),
     body: z.string().exactOptional(),
     message: z.string().exactOptional().meta({ description: "Another name of `body`." }),
     targets: z.array(z.string().min(1)).exactOptional(),
@@ -40,7 +39,10 @@ export const InterswarmMessageRequest = z
     msg_type: z.string().exactOptional().meta({ description: "`request` or `broadcast`." }),
     task_id: TaskId.exactOptional(),
     routing_info: z.record(z.string(), z.unknown()).exactOptional(),
-    stream: z.boolean().exactOptional().meta({ description: "Whether the answer has the task's events." }),
+    stream: z
+      .boolean()
+      .exactOptional()
+      .meta({ description: "Whether the response includes the task's events." }),
     ignore_stream_pings: z.boolean().exactOptional(),
     timeout: z.number().min(0).max(86_400).exactOptional().meta({ description: "Seconds. Default 3600." }),
   })
@@ -59,7 +61,7 @@ export const InterswarmTask = z
 
 export const InterswarmMessageAnswer = z
   .object({
-    response: MAILMessage.nullable().meta({ description: "Null until an answer has come." }),
+    response: MAILMessage.nullable().meta({ description: "Null until an answer has arrived." }),
     events: z.array(Event).nullable(),
     task_id: z.string(),
     status: Status,
@@ -86,7 +88,7 @@ const SwarmListing = z
     volatile: z
       .boolean()
       .exactOptional()
-      .meta({ description: "Forgotten at the next start. For admins, as what follows." }),
+      .meta({ description: "Removed at the next start. Shown to admins only, like the fields after it." }),
     auth_ref: z.string().nullable().exactOptional().meta({
       description: "Reference to the variable in which the server finds the token for it; never the token.",
     }),
@@ -131,8 +133,8 @@ export const SwarmPing = z
   .object({
     swarm_name: z.string(),
     ok: z.boolean(),
-    latency: z.number().nullable().meta({ description: "Seconds; null without an answer." }),
-    status: z.string().nullable().meta({ description: "What it says about its health." }),
+    latency: z.number().nullable().meta({ description: "Seconds; null if there was no answer." }),
+    status: z.string().nullable().meta({ description: "The health that it reports." }),
     reason: z.string().nullable().meta({ description: "Why there is no good answer." }),
   })
   .meta({ id: "SwarmPing" });
@@ -143,7 +145,7 @@ export const SwarmProposals = z
       z.object({
         swarm_name: z.string(),
         base_url: z.string(),
-        source: z.string().meta({ description: "The server that said so." }),
+        source: z.string().meta({ description: "The server that reported it." }),
         proposed_at: z.string(),
       }),
     ),

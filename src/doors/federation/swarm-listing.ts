@@ -40,7 +40,7 @@ export interface SwarmRegistration {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-/** What anybody may know, what callers see of every swarm, or that and what is an admin's business. */
+/** What is shown without a token, to callers, and to admins. */
 export type ListScope = "public" | "all" | "admin";
 
 export interface SwarmRegistry {

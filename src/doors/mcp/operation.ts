@@ -17,7 +17,7 @@ export const MCP_OPERATION: MountedOperation = {
     "MCP-Protocol-Version": z
       .string()
       .exactOptional()
-      .meta({ description: "As agreed on when the client introduced itself." }),
+      .meta({ description: "The version agreed on during initialization." }),
   }),
   body: JsonRpcRequest,
   answers: {
@@ -26,12 +26,12 @@ export const MCP_OPERATION: MountedOperation = {
       schema: JsonRpcResponse,
       contentType: "text/event-stream",
     },
-    202: { description: "A notification was taken." },
+    202: { description: "The notification was accepted." },
     400: {
-      description: "Not a request of this protocol, or of no version known here.",
+      description: "Not a request of this protocol, or of an unknown version.",
       schema: JsonRpcResponse,
     },
     406: { description: "`Accept` lacks one of the two.", schema: JsonRpcResponse },
-    415: { description: "There is no body.", schema: JsonRpcResponse },
+    415: { description: "No body.", schema: JsonRpcResponse },
   },
 };

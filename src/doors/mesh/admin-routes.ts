@@ -55,7 +55,7 @@ const MeshOverview = z
           z.object({
             ...Agent.shape,
             joined_at: z.number(),
-            sealed: z.boolean().meta({ description: "It seals what it sends." }),
+            sealed: z.boolean().meta({ description: "Whether it seals its messages." }),
           }),
         ),
         pending: z.array(z.object({ ...Agent.shape, requested_at: z.number() })),
@@ -88,7 +88,7 @@ export function meshAdminRoutes(parts: AdminParts): Route[] {
       method: "GET",
       path: "/admin/mesh",
       tag: "mesh",
-      summary: "The mesh agent, its swarms and their members",
+      summary: "Show the mesh agent, its swarms and their members",
       access: ADMINS,
       answers: { 200: { description: "The mesh as this agent knows it.", schema: MeshOverview } },
       handle: async () => ({ status: 200, body: await overview(parts) }),
@@ -104,7 +104,7 @@ export function meshAdminRoutes(parts: AdminParts): Route[] {
       params: OperationPath,
       body: Arguments,
       bodyOptional: true,
-      answers: { 200: { description: "What was done.", schema: MeshResult } },
+      answers: { 200: { description: "The action that was taken.", schema: MeshResult } },
       errors: ["bad_input", "unknown_item", "overloaded", "store_busy", "store_failed"],
       async handle({ params, body, request }, caller) {
         try {

@@ -51,7 +51,7 @@ export class Connections {
   }
 
   /**
-   * Gives up an idle connection: of the caller with the most connections, one that made no request before one that did,
+   * Closes an idle connection: of the caller with the most connections, one that made no request before one that did,
    * the oldest first. Never of a caller that has fewer connections than the newcomer.
    */
   #giveUpOne(newcomers: number): boolean {

@@ -51,7 +51,7 @@ type Route =
   | { readonly method: "POST"; readonly handle: Handle }
   | { readonly method: "GET"; readonly handle: () => MeshResponse };
 /** The result of checking the head of a request: a response, or the function that handles the body. */
-type Judged = { readonly answer: MeshResponse } | { readonly handle: Handle };
+type HeadCheck = { readonly answer: MeshResponse } | { readonly handle: Handle };
 
 export function createMeshHandler(agent: MeshAgent): MeshHandler {
   const { options, report } = agent.context.parts;
@@ -85,7 +85,7 @@ export function createMeshHandler(agent: MeshAgent): MeshHandler {
     },
   };
 
-  const judge = (head: RequestHead): Judged => {
+  const checkHead = (head: RequestHead): HeadCheck => {
     const caller = networkOf(head.address);
     const limit = failures.check(caller, agent.context.now);
     if (!limit.allowed) return { answer: refused(tooMany(limit, agent.context.now), limit) };
@@ -111,15 +111,15 @@ export function createMeshHandler(agent: MeshAgent): MeshHandler {
   };
 
   const early = (head: RequestHead): MeshResponse | undefined => {
-    const judged = judge(head);
-    return "answer" in judged ? judged.answer : undefined;
+    const checked = checkHead(head);
+    return "answer" in checked ? checked.answer : undefined;
   };
 
   const handle = async (request: MeshRequest): Promise<MeshResponse> => {
-    const judged = judge(request);
-    if ("answer" in judged) return judged.answer;
+    const checked = checkHead(request);
+    if ("answer" in checked) return checked.answer;
     try {
-      const response = await judged.handle(request);
+      const response = await checked.handle(request);
       if (response.status >= 400) log(request, response);
       if (response.status >= 400 && response.status !== 429) {
         failures.consume(networkOf(request.address), agent.context.now);
@@ -137,7 +137,7 @@ export function createMeshHandler(agent: MeshAgent): MeshHandler {
 }
 
 /**
- * The operator of a sender that is refused asks the operator of the receiver why. Strangers must not fill the log: each
+ * The operator of a sender that is refused asks the operator of the receiver why. Unauthenticated peers must not fill the log: each
  * caller and reason is logged once a minute, and 60 of them in total.
  */
 function refusalLog({ parts }: MeshAgent["context"]): (request: MeshRequest, response: MeshResponse) => void {

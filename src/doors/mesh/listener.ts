@@ -142,7 +142,7 @@ function headOf(request: Http2ServerRequest, proxies: number): RequestHead {
   };
 }
 
-/** Never throws: the target is whatever a stranger sent. Proxies may send it in absolute form. */
+/** Never throws: an unauthenticated peer chose the target. Proxies may send it in absolute form. */
 function pathOf(target: string): string {
   if (!target.startsWith("/") && target.length <= LIMITS.urlCharacters && URL.canParse(target)) {
     return new URL(target).pathname;

@@ -13,7 +13,7 @@ import type { Entry } from "../task/entries.js";
 export type NumberedEntry = Numbered<Entry>;
 
 /** Published after each commit, on the task's channel and on the channel of all tasks. */
-export type CommitNote = JournalCommitNote<Entry>;
+export type CommitNotification = JournalCommitNote<Entry>;
 
 /** A streamed part of an answer; neither journaled nor replayed. */
 export interface DeltaNotification {
@@ -53,12 +53,12 @@ export const ALL_TASKS_CHANNEL = "tasks";
 export const taskChannel = (key: JournalKey): string => `task:${key}`;
 export const deltaChannel = (key: JournalKey): string => `delta:${key}`;
 
-export function publishCommit(bus: Bus, channel: string, note: CommitNote): void {
+export function publishCommit(bus: Bus, channel: string, note: CommitNotification): void {
   bus.publish(channel, note);
   bus.publish(ALL_TASKS_CHANNEL, note);
 }
 
-export function isCommitNotification(note: unknown): note is CommitNote {
+export function isCommitNotification(note: unknown): note is CommitNotification {
   return isJournalCommitNote<Entry>(note);
 }
 

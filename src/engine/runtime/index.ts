@@ -4,7 +4,7 @@ export type { ActionOverride } from "./actions.js";
 export { DeltaBuffer } from "./delta-buffer.js";
 export {
   ALL_TASKS_CHANNEL,
-  type CommitNote,
+  type CommitNotification,
   type DeltaNotification,
   deltaChannel,
   isCommitNotification,

@@ -1,4 +1,4 @@
-/** Mail that leaves the swarm: made durable by the carrier that owns the way, which tells later what became of it. */
+/** Mail that leaves the swarm: made durable by the carrier that owns the address, which reports the result later. */
 
 import type { Clock } from "../../base/index.js";
 import { hasCode, messageOf, type Report } from "../../base/index.js";

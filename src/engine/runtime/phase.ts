@@ -8,7 +8,7 @@ export type Phase = "open" | "closing" | "closed" | "failed";
 export class RuntimePhase {
   readonly #writer: Writer;
   current: Phase = "open";
-  /** The grace period is over: unfinished work is left to the next process. */
+  /** The grace period has passed: unfinished work is left to the next process. */
   parking = false;
 
   constructor(writer: Writer) {

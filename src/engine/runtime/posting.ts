@@ -177,7 +177,7 @@ export class Posting {
     return this.answerFor({ key, taskId }, given, rows);
   }
 
-  /** The same for a task of anybody; `by` says who answers. */
+  /** The same for a task of any instance; `by` is the principal that answers. */
   async answerFor(
     { key, taskId }: Pick<JournalLocation, "key" | "taskId">,
     answer: Omit<Extract<Command, { type: "answer_breakpoint" }>, "type">,

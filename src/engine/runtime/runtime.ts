@@ -23,7 +23,7 @@ import type { SwarmDefinition } from "../definition.js";
 import type { InstanceId, KeyValueStore, Store, TaskRemove } from "../ports.js";
 import { type RuntimeLimits, runtimeSettings } from "../settings.js";
 import { type TaskStats, taskAggregate } from "../task/aggregate.js";
-import type { AnswerApprovals, Command, Refusal } from "../task/commands.js";
+import type { AnswerApprovals, Command, DecisionContext, Refusal } from "../task/commands.js";
 import type { Entry, ManualReply } from "../task/entries.js";
 import type { SwarmRules } from "../task/rules.js";
 import { askedCalls, type TaskState } from "../task/state.js";
@@ -32,7 +32,6 @@ import type { ActionOverride } from "./actions.js";
 import { Admission } from "./admission.js";
 import { CallerParams } from "./caller-params.js";
 import { CurrentDefinition } from "./current-definition.js";
-import { decisionContexts } from "./decision-context.js";
 import { DefinitionIndex } from "./definition-index.js";
 import { closed, refused, toTaskError, unknownTask } from "./errors.js";
 import { Eviction } from "./eviction.js";
@@ -415,7 +414,7 @@ export class Runtime {
     return this.#posting.answerBreakpoint(instance, taskId, answer, rows);
   }
 
-  /** The same for a task of anybody; `by` says who answers, and the engine checks that it may. */
+  /** The same for a task of any instance; `by` is the principal that answers, and the engine checks its permission. */
   answerFor(
     at: Pick<JournalLocation, "key" | "taskId">,
     answer: Omit<Extract<Command, { type: "answer_breakpoint" }>, "type">,
@@ -425,7 +424,7 @@ export class Runtime {
   }
 
   /**
-   * Decides calls that wait for approval, in a task of anybody. Changed arguments are checked first. The outcome is that
+   * Decides calls that wait for approval, in a task of any instance. Changed arguments are checked first. The outcome is that
    * of the round that follows.
    * @throws MailroomError `bad_arguments`, or the code of the engine's refusal
    */
@@ -653,5 +652,15 @@ function safely(report: Report | undefined): Report {
     } catch {
       // There is no other place to report to.
     }
+  };
+}
+
+/** Most decisions share their millisecond with others, and formatting one costs as much as deciding. */
+function decisionContexts(clock: Clock, id: () => string): () => DecisionContext {
+  let latest: DecisionContext = { at: -1, timestamp: "", id };
+  return () => {
+    const at = clock.now();
+    if (at !== latest.at) latest = { at, timestamp: new Date(at).toISOString(), id };
+    return latest;
   };
 }

@@ -52,7 +52,7 @@ export interface InboundParts {
   readonly keyOf: (swarm: string) => string | null;
   /** Whether a swarm is registered here. */
   readonly isKnown: (swarm: string) => boolean;
-  /** Whether a swarm tells every contributor of the end of its tasks. Others tell only those that they wrote to. */
+  /** Whether a swarm notifies every contributor when a task ends. Others notify only those that they wrote to. */
   readonly tellsContributors: (swarm: string) => boolean;
 }
 

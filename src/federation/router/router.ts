@@ -349,8 +349,8 @@ function forOtherImplementations(
 ): MAILMessage {
   if (entrypoint === null) return message;
   const theirs = createAgentAddress(formatAgentAddress(entrypoint, name));
-  const everybody = formatAgentAddress(MAIL_ALL_LOCAL_AGENTS, name);
-  const isToAll = recipientsOf(message).some(({ address }) => address === everybody);
+  const allAgents = formatAgentAddress(MAIL_ALL_LOCAL_AGENTS, name);
+  const isToAll = recipientsOf(message).some(({ address }) => address === allAgents);
   switch (message.msg_type) {
     case "request":
       return isToAll ? { ...message, message: { ...message.message, recipient: theirs } } : message;

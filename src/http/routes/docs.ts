@@ -18,7 +18,7 @@ export function docsRoutes({ version, publicUrl }: ServerFacts, others: readonly
     method: "GET",
     path: "/openapi.json",
     tag: "server",
-    summary: "The OpenAPI document",
+    summary: "Return the OpenAPI document",
     access: PUBLIC,
     answers: { 200: { description: "OpenAPI 3.1.", contentType: "application/json" } },
     handle: async () => ({ status: 200, body: document() }),
@@ -29,7 +29,7 @@ export function docsRoutes({ version, publicUrl }: ServerFacts, others: readonly
     method: "GET",
     path: "/docs",
     tag: "server",
-    summary: "The OpenAPI document as a page",
+    summary: "Show the OpenAPI document as a page",
     access: PUBLIC,
     answers: { 200: { description: "A page.", contentType: "text/html" } },
     handle: async () => {

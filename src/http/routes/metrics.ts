@@ -11,7 +11,7 @@ export function metricsRoutes(context: HttpContext): Route[] {
       method: "GET",
       path: "/metrics",
       tag: "administration",
-      summary: "Metrics for Prometheus",
+      summary: "Return metrics for Prometheus",
       access: metrics === "public" ? PUBLIC : ADMINS,
       answers: { 200: { description: "Metrics in Prometheus' text format.", contentType: "text/plain" } },
       async handle() {

@@ -51,7 +51,9 @@ const TrafficReport = z
     edges: z.array(
       z.object({ from: z.string(), to: z.string(), type: z.string(), messages: z.int(), failed: z.int() }),
     ),
-    partial: z.boolean().meta({ description: "There were more agents or edges than are counted." }),
+    partial: z
+      .boolean()
+      .meta({ description: "Whether some agents or edges were left out, because there are too many." }),
   })
   .meta({ id: "TrafficReport" });
 
@@ -62,7 +64,7 @@ export function statsRoutes({ stats }: HttpContext): Route[] {
       ...shared,
       id: "adminGetStats",
       path: "/admin/stats",
-      summary: "How the server did",
+      summary: "Show the server's statistics",
       query: StatsQuery,
       answers: { 200: { description: "Figures by second or minute.", schema: StatsPage } },
       async handle({ query: { step = "1s", since } }) {

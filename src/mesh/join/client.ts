@@ -17,7 +17,7 @@ import type { HandoverProof, Member, Swarm, SwarmRecord } from "../membership/ty
 import { cutTo, toOneLine } from "../message/check.js";
 import { checkEndpoint, sameEndpoint } from "../message/endpoint.js";
 import { ASP_VERSION, LIMITS } from "../message/types.js";
-import { createPeers, type PeerAnswer } from "../send/peers.js";
+import { createPeers, type PeerResponse } from "../send/peers.js";
 import { signFields } from "../signature.js";
 import { formatTime, parseTime } from "../time.js";
 import type { ViewWrite } from "../writes.js";
@@ -171,7 +171,7 @@ async function syncOnce(context: MeshContext, swarmId: string, token: string): P
   const master = swarm?.members.get(swarm.master);
   if (master === undefined || master.agentId === context.id) return { conflicts: [], remembers: true };
   const before = context.view.changesOf(swarmId);
-  let answer: PeerAnswer;
+  let answer: PeerResponse;
   try {
     answer = await askToJoin(context, master.endpoint, master.agentId, swarmId, token, { asks_only: true });
   } catch (error) {
@@ -229,7 +229,7 @@ async function askToJoin(
   swarmId: string,
   token: string,
   rest: { readonly asks_only?: true } = {},
-): Promise<PeerAnswer> {
+): Promise<PeerResponse> {
   const message_id = context.parts.ids.uuid();
   const timestamp = formatTime(context.now);
   const { agentId, endpoint: ownEndpoint } = context.identity;
@@ -278,7 +278,7 @@ interface ReadList {
 }
 
 /** @throws MailroomError when the master's response is invalid */
-function readJoinAnswer(context: MeshContext, { value }: PeerAnswer, swarmId: string): ReadList {
+function readJoinAnswer(context: MeshContext, { value }: PeerResponse, swarmId: string): ReadList {
   const nonsense = (why: string): MailroomError =>
     new MailroomError("join_refused", `the master's response ${why}`);
   if (!isRecord(value)) throw nonsense("is not a JSON object");

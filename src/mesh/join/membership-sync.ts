@@ -24,7 +24,7 @@ export class MembershipSync {
   readonly #unanswered = new Set<string>();
   /** Masters, by swarm, whose responses show that they run Mailroom. */
   readonly #remembering = new Map<string, string>();
-  readonly #underWay = new Map<string, Promise<boolean>>();
+  readonly #running = new Map<string, Promise<boolean>>();
   /** Requests that wait for the end of the pause. */
   readonly #later = new Map<string, () => void>();
   #cancel: (() => void) | undefined;
@@ -67,7 +67,7 @@ export class MembershipSync {
     return { conflicts };
   }
 
-  /** Asks the master now, or as soon as the pause since the last request is over. */
+  /** Asks the master now, or as soon as the pause after the last request has passed. */
   syncSoon(swarmId: string): void {
     if (this.#later.has(swarmId)) return;
     const { now, parts } = this.#context;
@@ -81,19 +81,19 @@ export class MembershipSync {
 
   /** Returns whether the master responded. Concurrent callers share one request. */
   syncOnce(swarmId: string): Promise<boolean> {
-    const underWay = this.#underWay.get(swarmId);
-    if (underWay !== undefined) return underWay;
+    const running = this.#running.get(swarmId);
+    if (running !== undefined) return running;
     if (this.#askedLately(swarmId) || !this.#canAsk(swarmId)) return Promise.resolve(false);
     this.#lastAsked.set(swarmId, this.#context.now);
-    const asking = this.#ask(swarmId).finally(() => this.#underWay.delete(swarmId));
-    this.#underWay.set(swarmId, asking);
+    const asking = this.#ask(swarmId).finally(() => this.#running.delete(swarmId));
+    this.#running.set(swarmId, asking);
     return asking;
   }
 
   /** For a message from an unknown sender: a new member may write before its announcement arrives. */
   async askForMessage(swarmId: string): Promise<SyncResult> {
     // A response to an earlier message may be older than the sender's join.
-    if (this.#askedLately(swarmId) && !this.#underWay.has(swarmId)) return "later";
+    if (this.#askedLately(swarmId) && !this.#running.has(swarmId)) return "later";
     if (!this.#canAsk(swarmId)) return "nobody";
     return (await this.syncOnce(swarmId)) ? "answered" : "later";
   }

@@ -3,7 +3,7 @@ import { hasCode, messageOf } from "../../base/index.js";
 import type { MeshContext } from "../context.js";
 import type { InviteFiles } from "../invite/files.js";
 
-/** Minimum time between two requests: anybody who knows the swarm's id can cause one. */
+/** Minimum time between two requests: any peer that has the swarm's id can cause one. */
 const PAUSE = 30_000;
 const ROUND = 3_600_000;
 

@@ -271,7 +271,7 @@ function provenChange(
   const { handovers, introduced } = followed;
   const record = { ...toSwarmRecord(swarm), master: newMaster, handovers };
   const changes = newMaster !== swarm.master;
-  // The old master may be gone, so the new one tells everybody as soon as it can prove it.
+  // The old master may be gone, so the new one notifies all members as soon as it has the proof.
   const others = otherMembers(swarm, selfId, sender);
   return {
     writes: [

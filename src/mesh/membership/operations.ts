@@ -341,7 +341,7 @@ export function completeTransfer(
   };
 }
 
-/** Tells members who the master is, with the proofs. The last change must be the one to this master. */
+/** Announces the master to members, with the proofs. The last change must be the one to this master. */
 export function announceMaster(swarm: Swarm, to: readonly Member[]): Announcement {
   const last = swarm.handovers?.at(-1);
   const master = requireMember(swarm, swarm.master);

@@ -8,7 +8,7 @@ import { parsePublicKey } from "../identity/keys.js";
 import { type Route, routeUrl } from "../message/endpoint.js";
 import { ASP_VERSION } from "../message/types.js";
 
-export interface PeerAnswer {
+export interface PeerResponse {
   readonly status: number;
   /** The JSON value of the body, if it is valid JSON. */
   readonly value: unknown;
@@ -20,7 +20,7 @@ export interface PeerAnswer {
 
 export interface Peers {
   /** @throws NetError when there is no response */
-  post(endpoint: string, route: Route, body: unknown, signal?: AbortSignal): Promise<PeerAnswer>;
+  post(endpoint: string, route: Route, body: unknown, signal?: AbortSignal): Promise<PeerResponse>;
   /** Fetches the key that an agent's endpoint serves, or returns why it cannot. Never throws. */
   info(
     endpoint: string,

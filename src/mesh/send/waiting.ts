@@ -100,7 +100,7 @@ export async function retryWaiting(
   return recipientsOf(items);
 }
 
-/** Gives up what waits. A message that is being sent at this moment may still arrive. Returns the recipients. */
+/** Abandons waiting messages. A message that is being sent at this moment may still arrive. Returns the recipients. */
 export async function dropWaiting(
   context: MeshContext,
   dispatcher: Dispatcher,

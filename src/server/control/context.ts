@@ -13,7 +13,7 @@ export class ControlContext {
   #inside = 0;
 
   /**
-   * Does the work of a request. The returned function is to be called when the request is over: as long as the
+   * Does the work of a request. The returned function is called when the request has ended: as long as the
    * storage is in use, Node follows every promise of the process, which slows down all requests and not only these.
    */
   run(as: string | undefined, work: () => void): () => void {
@@ -28,7 +28,7 @@ export class ControlContext {
     };
   }
 
-  /** Knows those who came through the socket; leaves everybody else to `others`. */
+  /** Recognizes callers of the socket; passes all others to `others`. */
   before(others: Authenticator): Authenticator {
     return {
       onRevoked: (listener) => others.onRevoked?.(listener) ?? (() => {}),

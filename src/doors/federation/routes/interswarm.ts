@@ -34,13 +34,13 @@ import {
 } from "../schemas.js";
 
 /** Which roles may call `/interswarm/message` depends on the shape of the body (REF-9). */
-const ANYBODY: Access = { kind: "roles", roles: ["user", "admin", "agent"], wrongRole: "invalid_role" };
+const ANY_ROLE: Access = { kind: "roles", roles: ["user", "admin", "agent"], wrongRole: "invalid_role" };
 
 export function interswarmRoutes(door: ActiveFederationDoor): Route[] {
   const { federation } = door;
   return [
-    receiving(door, "forward", "Takes a message for a task that may be new here"),
-    receiving(door, "back", "Takes a message for a task that is known here"),
+    receiving(door, "forward", "Receive a message for a task that may be new"),
+    receiving(door, "back", "Receive a message for a known task"),
     defineRoute({
       ...NO_INPUT,
       id: "sendInterswarmMessage",
@@ -52,16 +52,16 @@ export function interswarmRoutes(door: ActiveFederationDoor): Route[] {
         "Opens a task of the caller (or continues one), sends the message to each target, and answers with what they " +
         "say. With `Accept: text/event-stream` the events of it. Another swarm that posts a bare wrapper here gets the " +
         "finishing message, as in the oldest form of the protocol.",
-      access: ANYBODY,
+      access: ANY_ROLE,
       body: InterswarmMessageRequest,
       idempotent: true,
       answers: {
         200: {
-          description: "What they said.",
+          description: "Their answers.",
           schema: InterswarmMessageAnswer,
           contentType: "text/event-stream",
         },
-        202: { description: "No answer came in time.", schema: InterswarmMessageAnswer },
+        202: { description: "No answer arrived in time.", schema: InterswarmMessageAnswer },
       },
       errors: ["unknown_swarm", "unknown_agent", "overloaded"],
       async handle({ body, request }, caller) {
@@ -82,7 +82,7 @@ export function interswarmRoutes(door: ActiveFederationDoor): Route[] {
       access: MAIL_USERS,
       body: InterswarmMessageRequest,
       idempotent: true,
-      answers: { 200: { description: "What they said.", schema: InterswarmMessageAnswer } },
+      answers: { 200: { description: "Their answers.", schema: InterswarmMessageAnswer } },
       errors: ["unknown_swarm", "unknown_agent", "overloaded"],
       handle: ({ body, request }, caller) => sendToSwarms(door, request, caller, body),
     }),
@@ -95,7 +95,7 @@ export function interswarmRoutes(door: ActiveFederationDoor): Route[] {
       summary: "Older form of POST /interswarm/back: a message without its wrapper",
       access: MAIL_SWARMS,
       body: WrapperRequest,
-      answers: { 200: { description: "Whether anybody waited for it.", schema: OldResponseAnswer } },
+      answers: { 200: { description: "Whether a caller was waiting for it.", schema: OldResponseAnswer } },
       errors: ["bad_wrapper", "peer_mismatch", "store_busy", "store_failed", "closed"],
       handle: ({ body }, caller) => oldResponse(door, caller, body),
     }),
@@ -105,10 +105,10 @@ export function interswarmRoutes(door: ActiveFederationDoor): Route[] {
       method: "GET",
       path: "/interswarm/tasks/{task_id}",
       tag: "swarms",
-      summary: "Whether this swarm still works on a task of the calling swarm",
+      summary: "Show whether this swarm still works on a task of the calling swarm",
       access: SWARMS,
       params: TaskPath,
-      answers: { 200: { description: "Where the task stands here.", schema: InterswarmTask } },
+      answers: { 200: { description: "The status of the task on this server.", schema: InterswarmTask } },
       errors: ["unknown_task"],
       async handle({ params: { task_id } }, caller) {
         const peer = federation.inbound.peerOf(caller.principal.id);
@@ -123,7 +123,7 @@ export function interswarmRoutes(door: ActiveFederationDoor): Route[] {
       method: "GET",
       path: "/interswarm/tasks/{task_id}/events",
       tag: "swarms",
-      summary: "What happens here in a task that the calling swarm owns or works on",
+      summary: "Stream the events of a task that the calling swarm owns or works on",
       access: SWARMS,
       params: TaskPath,
       query: EventQuery,
@@ -152,7 +152,7 @@ function receiving(door: ActiveFederationDoor, way: "forward" | "back", summary:
     path: `/interswarm/${way}`,
     tag: "swarms",
     summary,
-    description: "A message that came before is acknowledged again and has no effect.",
+    description: "A message that was received before is acknowledged again and has no effect.",
     access: MAIL_SWARMS,
     body: WrapperRequest,
     answers: { 200: { description: "The message is durable here.", schema: InterswarmReceipt } },

@@ -12,12 +12,12 @@ export function knownSwarmRoutes({ federation, mailroom }: ActiveFederationDoor)
       method: "DELETE",
       path: "/swarms/{name}",
       tag: "swarms",
-      summary: "Forget another swarm",
+      summary: "Unregister another swarm",
       description: "Nothing is sent to it from now on. Senders of mail that is still waiting get a notice.",
       access: ADMINS,
       params: SwarmPath,
       idempotent: true,
-      answers: { 200: { description: "It is no longer known.", schema: SwarmReceipt } },
+      answers: { 200: { description: "The swarm is no longer registered.", schema: SwarmReceipt } },
       errors: ["unknown_swarm"],
       handle({ request, params }, caller) {
         return request.once(caller, async (remember) => {
@@ -37,12 +37,12 @@ export function knownSwarmRoutes({ federation, mailroom }: ActiveFederationDoor)
       method: "POST",
       path: "/swarms/{name}/ping",
       tag: "swarms",
-      summary: "Ask another swarm whether it is well",
-      description: "One health check, now. A good answer makes an inactive swarm active at once.",
+      summary: "Check the health of another swarm",
+      description: "Runs one health check now. A successful one makes an inactive swarm active.",
       access: ADMINS,
       params: SwarmPath,
       idempotent: true,
-      answers: { 200: { description: "What came of it, also if nothing did.", schema: SwarmPing } },
+      answers: { 200: { description: "The result, also of a failed check.", schema: SwarmPing } },
       errors: ["unknown_swarm"],
       handle({ request, params }, caller) {
         return request.once(caller, async (remember) => {
@@ -66,8 +66,8 @@ export function knownSwarmRoutes({ federation, mailroom }: ActiveFederationDoor)
       method: "GET",
       path: "/swarms/proposals",
       tag: "swarms",
-      summary: "Swarms that discovery found",
-      description: "They lead nowhere until an admin accepts them.",
+      summary: "List swarms that discovery found",
+      description: "No mail is sent to them until an admin accepts them.",
       access: ADMINS,
       answers: { 200: { description: "Proposals without a decision.", schema: SwarmProposals } },
       async handle() {
@@ -91,13 +91,13 @@ export function knownSwarmRoutes({ federation, mailroom }: ActiveFederationDoor)
       method: "POST",
       path: "/swarms/proposals/{name}/accept",
       tag: "swarms",
-      summary: "Register a swarm that was proposed",
+      summary: "Register a proposed swarm",
       access: ADMINS,
       params: SwarmPath,
       body: AcceptRequest,
       bodyOptional: true,
       idempotent: true,
-      answers: { 200: { description: "It is known.", schema: SwarmReceipt } },
+      answers: { 200: { description: "The swarm is registered.", schema: SwarmReceipt } },
       errors: ["unknown_proposal", "bad_swarm_name", "bad_swarm_url", "name_differs"],
       handle({ params, body, request }, caller) {
         return request.once(caller, async (remember) => {
@@ -118,12 +118,12 @@ export function knownSwarmRoutes({ federation, mailroom }: ActiveFederationDoor)
       method: "DELETE",
       path: "/swarms/proposals/{name}",
       tag: "swarms",
-      summary: "Drop a swarm that was proposed",
-      description: "It may be proposed again.",
+      summary: "Discard a proposed swarm",
+      description: "The swarm may be proposed again.",
       access: ADMINS,
       params: SwarmPath,
       idempotent: true,
-      answers: { 200: { description: "It is no longer proposed.", schema: SwarmReceipt } },
+      answers: { 200: { description: "The proposal is removed.", schema: SwarmReceipt } },
       errors: ["unknown_proposal"],
       handle({ request, params }, caller) {
         return request.once(caller, async (remember) => {

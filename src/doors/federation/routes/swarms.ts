@@ -31,9 +31,9 @@ function listSwarms(door: FederationDoor): Route {
     method: "GET",
     path: "/swarms",
     tag: "swarms",
-    summary: "Swarms that this server knows",
+    summary: "List registered swarms",
     description:
-      "Anybody sees public ones; users and admins see all, admins also where each token is looked up. Never a " +
+      "Without a token only public swarms are listed. Users and admins see all, admins also the variable of each token. Never a " +
       "credential.",
     access: OPTIONAL,
     answers: { 200: { description: "The swarms.", schema: SwarmList } },
@@ -81,11 +81,11 @@ function registerSwarm(door: FederationDoor, path: string, id: string): Route {
     method: "POST",
     path,
     tag: "swarms",
-    summary: "Make another swarm known",
+    summary: "Register another swarm",
     access: MAIL_ADMINS,
     body: RegisterRequest,
     idempotent: true,
-    answers: { 200: { description: "It is known.", schema: SwarmReceipt } },
+    answers: { 200: { description: "The swarm is registered.", schema: SwarmReceipt } },
     errors: ["no_registry"],
     async handle(call, caller) {
       const { body, request } = call;

@@ -171,7 +171,7 @@ export class FeedHub {
     return noteOf(this.#parts.mailroom, row, change);
   }
 
-  /** Tells an audience how many tasks it has, now and when that changes. */
+  /** Sends an audience its task counts, now and when they change. */
   count(audience: string, instance: InstanceId | undefined): void {
     const counting = this.#counts.get(audience);
     if (counting === undefined) {
@@ -272,7 +272,7 @@ export class FeedHub {
     }
   }
 
-  /** Tells audiences that have missed changes to read their lists again. Entries of watched tasks are never left out. */
+  /** Makes audiences that missed changes read their lists again. Entries of watched tasks are never left out. */
   #sendOverflow(place: FeedPlace): void {
     const { clock, cursors } = this.#parts;
     if (this.#overflown.size === 0 || clock.now() < this.#resetAfter) return;

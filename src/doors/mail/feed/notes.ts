@@ -1,4 +1,4 @@
-/** What the feed tells about a task that has changed. */
+/** What the feed sends about a task that has changed. */
 import {
   type Entry,
   type EntryKind,

@@ -47,7 +47,7 @@ export function approvalRoutes(door: MailDoor): Route[] {
       method: "POST",
       path: "/tasks/{task_id}/approvers",
       tag: "tasks",
-      summary: "Name who may answer for the owner",
+      summary: "Name approvers for a task",
       description:
         "They find the task in `GET /approvals` whenever it waits for a person, see the open calls and nothing else of " +
         "it, and answer with their own tokens.",
@@ -55,7 +55,7 @@ export function approvalRoutes(door: MailDoor): Route[] {
       params: TaskPath,
       body: ApproversRequest,
       idempotent: true,
-      answers: { 200: { description: "They may answer from now on.", schema: ApproversAnswer } },
+      answers: { 200: { description: "The approvers may answer from now on.", schema: ApproversAnswer } },
       errors: ["unknown_task", "bad_approvers"],
       handle: ({ params, body, request }, caller) =>
         request.once(caller, async (remember) => {
@@ -74,7 +74,7 @@ export function approvalRoutes(door: MailDoor): Route[] {
       method: "GET",
       path: "/approvals",
       tag: "tasks",
-      summary: "What the caller may answer",
+      summary: "List tasks that the caller may answer",
       access: USERS_AND_ADMINS,
       query: ApprovalQuery,
       answers: { 200: { description: "Tasks that wait for a person, newest first.", schema: ApprovalPage } },
@@ -94,10 +94,10 @@ export function approvalRoutes(door: MailDoor): Route[] {
       method: "GET",
       path: "/approvals/{key}",
       tag: "tasks",
-      summary: "One task that waits for a person",
+      summary: "Show a task that waits for a person",
       access: USERS_AND_ADMINS,
       params: KeyPath,
-      answers: { 200: { description: "Its open calls.", schema: ApprovalBody } },
+      answers: { 200: { description: "The open calls of the task.", schema: ApprovalBody } },
       errors: ["unknown_task"],
       async handle({ params: { key } }, caller) {
         return { status: 200, body: toBody(await approvals.get(actorOf(caller), key)) };
@@ -156,13 +156,13 @@ export function approvalRoutes(door: MailDoor): Route[] {
       method: "POST",
       path: "/admin/tasks/{key}/approvers",
       tag: "administration",
-      summary: "Name who may answer for another owner",
+      summary: "Name approvers for another owner's task",
       description: "Where `auth.admins_act_for_owners` allows it.",
       access: ADMINS,
       params: KeyPath,
       body: ApproversRequest,
       idempotent: true,
-      answers: { 200: { description: "They may answer from now on.", schema: ApproversAnswer } },
+      answers: { 200: { description: "The approvers may answer from now on.", schema: ApproversAnswer } },
       errors: ["unknown_task", "bad_approvers"],
       handle: ({ params: { key }, body, request }, caller) =>
         request.once(caller, async (remember) => {
@@ -181,7 +181,7 @@ export function approvalRoutes(door: MailDoor): Route[] {
       method: "POST",
       path: "/admin/tasks/{key}/message",
       tag: "administration",
-      summary: "Put a message into a task of another owner",
+      summary: "Post a message to another owner's task",
       description:
         "Where `auth.admins_act_for_owners` allows it. The message carries the admin's name, and the task stays its " +
         "owner's.",
@@ -211,7 +211,7 @@ export function approvalRoutes(door: MailDoor): Route[] {
       method: "GET",
       path: "/audit",
       tag: "administration",
-      summary: "Who acted for whom",
+      summary: "List who acted for whom",
       description:
         "Approvers that were named, answers to breakpoints, messages and cancellations by others than the owner. Admins " +
         "see all records; other callers see what they did and what was done to their tasks.",

@@ -12,7 +12,7 @@ export function definitionRoutes({ mailroom, definition }: MailDoor): Route[] {
       method: "GET",
       path: "/swarms/dump",
       tag: "swarms",
-      summary: "The swarm's definition in force",
+      summary: "Show the swarm's definition",
       access: MAIL_ADMINS,
       answers: { 200: { description: "The definition as data.", schema: SwarmDump } },
       async handle({ request }) {
@@ -37,7 +37,7 @@ export function definitionRoutes({ mailroom, definition }: MailDoor): Route[] {
       access: MAIL_ADMINS,
       body: LoadRequest,
       idempotent: true,
-      answers: { 200: { description: "It is in force.", schema: SwarmReceipt } },
+      answers: { 200: { description: "The definition is in force.", schema: SwarmReceipt } },
       errors: ["bad_swarm_file", "swarm_name_differs"],
       handle: ({ body, request }, caller) =>
         request.once(caller, async (remember) => {

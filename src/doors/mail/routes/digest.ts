@@ -38,7 +38,7 @@ export function digestRoutes({ mailroom: { store } }: MailDoor): Route[] {
       id: "digestTasks",
       path: "/tasks/digest",
       tag: "tasks",
-      summary: "The caller's tasks in figures",
+      summary: "Show figures of the caller's tasks",
       access: USERS_AND_ADMINS,
       body: DigestRequest,
       async handle({ body }, caller) {
@@ -50,7 +50,7 @@ export function digestRoutes({ mailroom: { store } }: MailDoor): Route[] {
       id: "adminDigestTasks",
       path: "/admin/tasks/digest",
       tag: "administration",
-      summary: "Anybody's tasks in figures",
+      summary: "Show figures of tasks of any caller",
       access: ADMINS,
       body: AdminDigestRequest,
       async handle({ body, request }, caller) {

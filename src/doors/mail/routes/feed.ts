@@ -47,13 +47,15 @@ export function feedRoutes(door: MailDoor): Route[] {
       method: "GET",
       path: "/feed",
       tag: "tasks",
-      summary: "What happens in tasks, as one stream",
+      summary: "Stream what happens in tasks",
       description:
         "Server-sent events, for `Accept: text/event-stream`: `hello`, `task`, `entries`, `token`, `counts`, `stats`, `swarm`, `removed`, `reset`, `ping`. A client " +
         "that was cut off continues after the last `id`. See `docs/console.md`.",
       access: USERS_AND_ADMINS,
       query: FeedQuery,
-      answers: { 200: { description: "Events until the client leaves.", contentType: "text/event-stream" } },
+      answers: {
+        200: { description: "Events until the client disconnects.", contentType: "text/event-stream" },
+      },
       errors: ["bad_input", "unknown_task", "overloaded"],
       async handle({ query, request }, caller) {
         if (request.headers.accept?.toLowerCase().includes("text/event-stream") !== true) {

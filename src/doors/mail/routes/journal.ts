@@ -60,7 +60,7 @@ export function journalRoutes(door: MailDoor): Route[] {
       id: "getTaskJournal",
       path: "/tasks/{task_id}/journal",
       tag: "tasks",
-      summary: "The journal of a task",
+      summary: "Read the journal of a task",
       access: USERS_AND_ADMINS,
       params: TaskPath,
       async handle({ params, query, request }, caller) {
@@ -74,7 +74,7 @@ export function journalRoutes(door: MailDoor): Route[] {
       id: "adminGetTaskJournal",
       path: "/admin/tasks/{key}/journal",
       tag: "administration",
-      summary: "The journal of anybody's task",
+      summary: "Read the journal of a task of any caller",
       access: ADMINS,
       params: KeyPath,
       async handle({ params, query, request }, caller) {
@@ -88,7 +88,7 @@ export function journalRoutes(door: MailDoor): Route[] {
       id: "exportTask",
       path: "/tasks/{task_id}/export",
       tag: "tasks",
-      summary: "The whole journal of a task as JSON Lines",
+      summary: "Download the journal of a task as JSON Lines",
       access: USERS_AND_ADMINS,
       params: TaskPath,
       async handle({ params, request }, caller) {
@@ -102,7 +102,7 @@ export function journalRoutes(door: MailDoor): Route[] {
       id: "adminExportTask",
       path: "/admin/tasks/{key}/export",
       tag: "administration",
-      summary: "The whole journal of anybody's task as JSON Lines",
+      summary: "Download the journal of a task of any caller as JSON Lines",
       access: ADMINS,
       params: KeyPath,
       async handle({ params, request }, caller) {
@@ -116,7 +116,7 @@ export function journalRoutes(door: MailDoor): Route[] {
       id: "countTasks",
       path: "/tasks/counts",
       tag: "tasks",
-      summary: "How many tasks the caller has",
+      summary: "Count the caller's tasks",
       access: USERS_AND_ADMINS,
       handle: async (_call, caller) => ({ status: 200, body: await store.tasks.counts(caller.instance) }),
     }),
@@ -125,7 +125,7 @@ export function journalRoutes(door: MailDoor): Route[] {
       id: "adminCountTasks",
       path: "/admin/tasks/counts",
       tag: "administration",
-      summary: "How many tasks there are",
+      summary: "Count all tasks",
       access: ADMINS,
       handle: async () => ({ status: 200, body: await store.tasks.counts() }),
     }),

@@ -3,18 +3,21 @@ import { isUuid, MailroomError } from "../../../base/index.js";
 import {
   type Caller,
   defineRoute,
+  eventsUrl,
   MAIL_USERS,
   NO_INPUT,
+  type RoundEnd,
   type Route,
   type RouteRequest,
+  type RouteResponse,
   type RouteResult,
   TaskPath,
   USERS_AND_ADMINS,
   type Waiting,
 } from "../../../extension/index.js";
+import { normalizeBreakpointCall } from "../../../mail/index.js";
 import { readBreakpointResults } from "../breakpoint-results.js";
 import type { MailDoor } from "../door.js";
-import { messageResponse } from "../responses.js";
 import { BreakpointRequest, MessageAnswer, MessageRequest } from "../schemas/message.js";
 
 const ANSWERS = {
@@ -25,7 +28,8 @@ const ANSWERS = {
     contentType: "text/event-stream",
   },
   202: {
-    description: "The message is durable and the task runs: `wait` was false, or the time to wait was up.",
+    description:
+      "The message is durable and the task is running: `wait` was false, or the time limit of the wait passed.",
     schema: MessageAnswer,
   },
 } as const;
@@ -38,7 +42,7 @@ export function messageRoutes(door: MailDoor): Route[] {
       method: "POST",
       path: "/message",
       tag: "messages",
-      summary: "Put a message to the swarm",
+      summary: "Post a message to the swarm",
       description:
         "Opens a task, or continues the one that `task_id` names, and answers with what becomes of it. A failed " +
         "task is an answer with status `failed`, not an error.",
@@ -161,4 +165,24 @@ function stepsOf(given: number | string | null | undefined): { maxSteps?: number
 
 function required(field: string): MailroomError {
   return new MailroomError("bad_request", `${field} is required`, { details: { field } });
+}
+
+/** The outcome of a message in the form of `POST /message` (decision D1). */
+function messageResponse({ taskId, outcome, events }: RoundEnd): RouteResponse {
+  if (outcome === undefined) {
+    const body: MessageAnswer = { response: null, events, task_id: taskId, status: "running" };
+    return { status: 202, body, headers: { location: eventsUrl(taskId) } };
+  }
+  const { status, message, error, reason, breakpoints, approvals } = outcome;
+  const body: MessageAnswer = {
+    response: message.message.body,
+    events,
+    task_id: taskId,
+    status,
+    ...(error !== undefined && { error }),
+    ...(reason !== undefined && { reason }),
+    ...(breakpoints !== undefined && { breakpoint: breakpoints.map(normalizeBreakpointCall) }),
+    ...(approvals !== undefined && { approvals: approvals.map(normalizeBreakpointCall) }),
+  };
+  return { status: 200, body };
 }

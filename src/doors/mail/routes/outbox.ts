@@ -62,7 +62,7 @@ export function outboxRoutes({ state, outbox }: MailDoor): Route[] {
       method: "GET",
       path: "/admin/outbox",
       tag: "administration",
-      summary: "Mail to other servers",
+      summary: "List mail to other servers",
       access: ADMINS,
       query: OutboxQuery,
       answers: { 200: { description: "Part of a queue.", schema: OutboxPage } },
@@ -101,7 +101,7 @@ export function outboxRoutes({ state, outbox }: MailDoor): Route[] {
       id: "adminRetryOutbox",
       path: "/admin/outbox/{id}/retry",
       summary: "Deliver waiting mail now",
-      description: "Everything that waits for the same target becomes due.",
+      description: "All waiting deliveries to the same target become due.",
       handle: ({ params, request }, caller) =>
         change(params.id, { request, caller, what: "an admin hastened mail" }, (queue, { target }) =>
           queue.retryNow(target),
@@ -111,7 +111,7 @@ export function outboxRoutes({ state, outbox }: MailDoor): Route[] {
       ...changing,
       id: "adminAbandonOutbox",
       path: "/admin/outbox/{id}/abandon",
-      summary: "Give waiting mail up",
+      summary: "Abandon waiting mail",
       description: "Its sender is notified as if it had expired.",
       handle: ({ params, request }, caller) =>
         change(params.id, { request, caller, what: "an admin gave mail up" }, async (queue) => {

@@ -7,7 +7,7 @@ import { noteAccess } from "../task-access.js";
 
 const SearchQuery = z.object({
   q: z.string().min(1).max(500).meta({
-    description: "Words that must all be there; the last one may be the beginning of a word.",
+    description: "Words that must all occur; the last one may be a prefix.",
   }),
   kind: z.string().min(1).max(50).exactOptional().meta({ description: "Only entries of this kind." }),
   agent: z
@@ -15,7 +15,7 @@ const SearchQuery = z.object({
     .min(1)
     .max(256)
     .exactOptional()
-    .meta({ description: "Only what this agent said or got." }),
+    .meta({ description: "Only what this agent sent or received." }),
   since: z.iso.datetime({ offset: true }).exactOptional(),
   limit: z.int().min(1).max(100).exactOptional().meta({ description: "Default 50." }),
   own: z.boolean().exactOptional().meta({ description: "For admins: only their own tasks." }),
@@ -35,12 +35,12 @@ const SearchPage = z
           at: z.number(),
           from: z.string().nullable(),
           to: z.string().nullable(),
-          snippet: z.string().meta({ description: "What was found stands between U+0001 and U+0002." }),
+          snippet: z.string().meta({ description: "Matches are enclosed in U+0001 and U+0002." }),
         }),
       )
       .meta({ description: "Newest first." }),
     complete: z.boolean().meta({ description: "Whether everything that was committed has been searched." }),
-    progress: z.number().meta({ description: "How much of it: 0 to 1." }),
+    progress: z.number().meta({ description: "The recovered share: 0 to 1." }),
   })
   .meta({ id: "SearchPage" });
 
@@ -58,12 +58,12 @@ export function searchRoutes({ mailroom, search }: MailDoor): Route[] {
       method: "GET",
       path: "/search",
       tag: "tasks",
-      summary: "Search in what was said",
+      summary: "Search messages and answers",
       description:
         "The caller's tasks, for admins all. The index is brought up to date by the search; `complete` says whether it is.",
       access: USERS_AND_ADMINS,
       query: SearchQuery,
-      answers: { 200: { description: "What was found.", schema: SearchPage } },
+      answers: { 200: { description: "The matches.", schema: SearchPage } },
       async handle({ query, request }, caller) {
         const { q, kind, agent, since, limit = 50, own } = query;
         const words = wordsOf(q);

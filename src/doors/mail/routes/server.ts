@@ -26,7 +26,7 @@ export function serverRoutes(door: MailDoor): Route[] {
       method: "GET",
       path: "/",
       tag: "server",
-      summary: "What this server is",
+      summary: "Describe this server",
       access: PUBLIC,
       answers: { 200: { description: "Server and swarm.", schema: ServerInfo } },
       async handle() {
@@ -53,9 +53,9 @@ export function serverRoutes(door: MailDoor): Route[] {
       method: "GET",
       path: "/health",
       tag: "server",
-      summary: "Whether it is well",
+      summary: "Report the server's health",
       access: PUBLIC,
-      answers: { 200: { description: "Its health.", schema: Health } },
+      answers: { 200: { description: "The swarm's health.", schema: Health } },
       handle: async () => health(),
     }),
     defineRoute({
@@ -64,12 +64,12 @@ export function serverRoutes(door: MailDoor): Route[] {
       method: "POST",
       path: "/health",
       tag: "server",
-      summary: "Say how it is",
-      description: "The word is shown by `GET /health` until the next start.",
+      summary: "Set the reported health",
+      description: "`GET /health` shows the value until the next start.",
       access: MAIL_ADMINS,
       body: HealthRequest,
       idempotent: true,
-      answers: { 200: { description: "Its health.", schema: Health } },
+      answers: { 200: { description: "The swarm's health.", schema: Health } },
       handle: ({ body, request }, caller) =>
         request.once(caller, async (remember) => {
           const before = state.status;
@@ -91,7 +91,7 @@ export function serverRoutes(door: MailDoor): Route[] {
       method: "GET",
       path: "/status",
       tag: "server",
-      summary: "How the server and the caller's tasks stand",
+      summary: "Show the status of the server and of the caller's tasks",
       access: MAIL_USERS,
       answers: { 200: { description: "The status.", schema: ServerStatus } },
       async handle(_call, caller) {
@@ -113,7 +113,7 @@ export function serverRoutes(door: MailDoor): Route[] {
       method: "GET",
       path: "/whoami",
       tag: "server",
-      summary: "Who the caller is",
+      summary: "Show the authenticated caller",
       access: MAIL_USERS,
       answers: { 200: { description: "The caller.", schema: Identity } },
       async handle(_call, { principal: { id, role, provider, tokenId } }) {

@@ -28,7 +28,7 @@ export function taskRoutes({ mailroom }: MailDoor): Route[] {
       method: "GET",
       path: "/tasks",
       tag: "tasks",
-      summary: "The caller's tasks",
+      summary: "List the caller's tasks",
       description:
         `Without parameters the ${NEWEST} newest with everything about them, by task id, as the reference does. With ` +
         "any parameter a page of summaries, newest first.",
@@ -47,7 +47,7 @@ export function taskRoutes({ mailroom }: MailDoor): Route[] {
       method: "GET",
       path: "/task",
       tag: "tasks",
-      summary: "One task, named in the query or in a JSON body",
+      summary: "Show a task that the query or a JSON body names",
       access: MAIL_USERS,
       query: TaskQuery,
       body: TaskQuery,
@@ -69,7 +69,7 @@ export function taskRoutes({ mailroom }: MailDoor): Route[] {
       method: "GET",
       path: "/tasks/{task_id}",
       tag: "tasks",
-      summary: "One task",
+      summary: "Show a task",
       access: USERS_AND_ADMINS,
       params: TaskPath,
       answers: { 200: { description: "The task.", schema: TaskRecord } },
@@ -85,7 +85,7 @@ export function taskRoutes({ mailroom }: MailDoor): Route[] {
       method: "GET",
       path: "/tasks/{task_id}/events",
       tag: "tasks",
-      summary: "What happened in a task, and what happens",
+      summary: "Read or stream the events of a task",
       description:
         "With `Accept: text/event-stream` everything after `after` (or `Last-Event-ID`) and then what happens; otherwise " +
         "a page of JSON.",
@@ -113,7 +113,8 @@ export function taskRoutes({ mailroom }: MailDoor): Route[] {
       path: "/tasks/{task_id}/cancel",
       tag: "tasks",
       summary: "Cancel a task",
-      description: "Running work is abandoned. A later message continues the task like a completed one.",
+      description:
+        "Running work is abandoned. A later message resumes the task, as it would a completed one.",
       access: USERS_AND_ADMINS,
       params: TaskPath,
       idempotent: true,

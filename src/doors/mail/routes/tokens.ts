@@ -12,7 +12,7 @@ export function tokenRoutes({ tokens }: MailDoor): Route[] {
       method: "GET",
       path: "/admin/tokens",
       tag: "administration",
-      summary: "Tokens, without their secrets",
+      summary: "List tokens, without their secrets",
       access: ADMINS,
       query: TokenQuery,
       answers: { 200: { description: "A page in the order of creation.", schema: TokenList } },
@@ -41,10 +41,11 @@ export function tokenRoutes({ tokens }: MailDoor): Route[] {
       path: "/admin/tokens/{token_id}/revoke",
       tag: "administration",
       summary: "Revoke a token",
-      description: "It is refused from now on, and its streams end. Revoking again changes nothing.",
+      description:
+        "The token is rejected from now on, and its streams end. Revoking it again changes nothing.",
       access: ADMINS,
       params: TokenPath,
-      answers: { 200: { description: "It is revoked.", schema: RevokedToken } },
+      answers: { 200: { description: "The token is revoked.", schema: RevokedToken } },
       errors: ["unknown_token", "store_busy", "store_failed"],
       async handle({ params, request }, caller) {
         await tokens.revoke(params.token_id);

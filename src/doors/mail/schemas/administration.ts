@@ -4,15 +4,10 @@ import { z } from "zod";
 const STATUSES = ["waiting", "delivered", "refused", "expired"] as const;
 
 export const OutboxQuery = z.object({
-  queue: z
-    .string()
-    .min(1)
-    .max(100)
-    .exactOptional()
-    .meta({ description: "Default: the first queue there is." }),
+  queue: z.string().min(1).max(100).exactOptional().meta({ description: "Default: the first queue." }),
   status: z.enum(STATUSES).exactOptional(),
   target: z.string().min(1).max(2048).exactOptional().meta({ description: "Only mail to this target." }),
-  after: z.int().min(0).exactOptional().meta({ description: "`next_after` of the page before." }),
+  after: z.int().min(0).exactOptional().meta({ description: "`next_after` of the previous page." }),
   limit: z.int().min(1).max(500).exactOptional().meta({ description: "Default 100." }),
 });
 
@@ -54,7 +49,7 @@ export const OutboxPage = z
   .meta({ id: "AdminOutboxPage" });
 
 export const TokenQuery = z.object({
-  cursor: z.int().min(0).exactOptional().meta({ description: "`next_cursor` of the page before." }),
+  cursor: z.int().min(0).exactOptional().meta({ description: "`next_cursor` of the previous page." }),
 });
 
 export const TokenPath = z.object({ token_id: z.string().min(1).max(100) });
@@ -71,7 +66,7 @@ export const TokenList = z
           created_at: z.number(),
           last_used_at: z.number().nullable(),
           revoked_at: z.number().nullable(),
-          current: z.boolean().meta({ description: "Whether this request was made with it." }),
+          current: z.boolean().meta({ description: "Whether this request used it." }),
         })
         .meta({ id: "TokenInfo", description: "A token without its secret." }),
     ),

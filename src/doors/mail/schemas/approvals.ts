@@ -17,7 +17,7 @@ export const ApproversRequest = z
     approvers: z
       .array(Approver)
       .max(MOST_APPROVERS)
-      .meta({ description: "Who may answer for the owner from now on; an empty list takes it back." }),
+      .meta({ description: "Who may answer for the owner from now on; an empty list removes them." }),
   })
   .meta({ id: "ApproversRequest" });
 
@@ -71,8 +71,8 @@ const ApprovalDecision = z
     arguments: z
       .record(z.string(), z.unknown())
       .exactOptional()
-      .meta({ description: "Of an approval: replaces the arguments of the call. They are checked." }),
-    reason: z.string().exactOptional().meta({ description: "Of a rejection: shown to the agent." }),
+      .meta({ description: "For an approval: replaces the arguments of the call. They are checked." }),
+    reason: z.string().exactOptional().meta({ description: "For a rejection: shown to the agent." }),
   })
   .meta({ id: "ApprovalDecision" });
 
@@ -126,7 +126,7 @@ export const AuditPage = z
 
 export const AuditPageQuery = z.object({
   limit: z.int().min(1).max(1000).exactOptional().meta({ description: "Records on a page. Default 100." }),
-  before: z.int().min(1).exactOptional().meta({ description: "`next_before` of the page before." }),
+  before: z.int().min(1).exactOptional().meta({ description: "`next_before` of the previous page." }),
   actor: z.string().min(1).max(300).exactOptional().meta({ description: "Only what this principal did." }),
   key: z.string().min(1).max(64).exactOptional().meta({ description: "Only this task." }),
 });

@@ -27,10 +27,10 @@ export const TaskDigest = z
     steps: z.int(),
     max_steps: z.int().nullable(),
     tokens: z.object({ input: z.number(), output: z.number(), cached: z.number() }),
-    cost: z.number().nullable().meta({ description: "US dollars; null if no model named a price." }),
+    cost: z.number().nullable().meta({ description: "US dollars; null if no price is known." }),
     waited_ms: z
       .number()
-      .meta({ description: "How long the task waited for people, until it last went on." }),
+      .meta({ description: "How long the task has waited for people, until it last continued." }),
     paused_at: z
       .number()
       .nullable()

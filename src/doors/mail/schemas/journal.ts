@@ -12,8 +12,8 @@ export const JournalQuery = z.object({
 
 const JournalEntry = z
   .looseObject({
-    n: z.int().meta({ description: "Its number." }),
-    t: z.string().meta({ description: "Its kind." }),
+    n: z.int().meta({ description: "The entry's number." }),
+    t: z.string().meta({ description: "The entry's kind." }),
     at: z.number().meta({ description: "Milliseconds since the epoch." }),
   })
   .meta({ id: "JournalEntry", description: "A fact about a task, as it is stored." });
@@ -26,9 +26,9 @@ export const JournalPage = z
     status: Status,
     title: z.string().nullable(),
     number: z.int().meta({ description: "The journal's last number." }),
-    cursor: z.string().meta({ description: "Hand it to `GET /feed` as `after` to miss nothing." }),
+    cursor: z.string().meta({ description: "Pass it to `GET /feed` as `after` to miss nothing." }),
     entries: z.array(JournalEntry).meta({ description: "In the order of the journal." }),
-    more: z.boolean().meta({ description: "Whether there is more in the direction of reading." }),
+    more: z.boolean().meta({ description: "Whether more entries follow in the direction of reading." }),
   })
   .meta({ id: "JournalPage" });
 
@@ -40,4 +40,4 @@ export const TaskCounts = z
     failed: z.int(),
     cancelled: z.int(),
   })
-  .meta({ id: "TaskCounts", description: "How many tasks there are, by status." });
+  .meta({ id: "TaskCounts", description: "Number of tasks, by status." });

@@ -44,11 +44,11 @@ export const MessageRequest = z
     body: z
       .string()
       .exactOptional()
-      .meta({ description: "What is asked. Needed unless a breakpoint is answered." }),
+      .meta({ description: "The message. Required unless a breakpoint is answered." }),
     message: z
       .string()
       .exactOptional()
-      .meta({ description: "Older name of `body`, which wins if both are given." }),
+      .meta({ description: "Older name of `body`, which takes precedence." }),
     subject: z.string().max(1000).exactOptional().meta({ description: "Default `New Message`." }),
     msg_type: z.enum(PERSON_MESSAGE_TYPES).exactOptional().meta({ description: "Default `request`." }),
     task_id: TaskId.exactOptional(),
@@ -56,7 +56,7 @@ export const MessageRequest = z
     show_events: z
       .boolean()
       .exactOptional()
-      .meta({ description: "Whether the answer has the task's events." }),
+      .meta({ description: "Whether the response includes the task's events." }),
     stream: z
       .boolean()
       .exactOptional()
@@ -101,5 +101,5 @@ export const MessageAnswer = z
       .meta({ description: "Calls that run once a person has approved them." }),
     reason: HoldReason.exactOptional(),
   })
-  .meta({ id: "MessageAnswer", description: "What became of a message." });
+  .meta({ id: "MessageAnswer", description: "The result of a message." });
 export type MessageAnswer = z.infer<typeof MessageAnswer>;

@@ -35,20 +35,21 @@ export const Health = z
         "`degraded` while nothing can be written and `failed` when nothing ever will; else what an admin said.",
     }),
     swarm_name: z.string(),
-    timestamp: z.string().meta({ description: "Of the last change of `status`." }),
+    timestamp: z.string().meta({ description: "Time of the last change of `status`." }),
     store: z
       .object({
-        waiting: z.number().meta({ description: "Writes that wait." }),
-        retries: z.number().meta({ description: "Attempts that were repeated since the start." }),
+        waiting: z.number().meta({ description: "Number of waiting writes." }),
+        retries: z.number().meta({ description: "Repeated attempts since the start." }),
         reason: z.string().exactOptional(),
         since: z.string().exactOptional(),
       })
       .exactOptional()
-      .meta({ description: "While it cannot be written. Messages are refused with 503 meanwhile." }),
-    taking_up: z
-      .object({ done: z.number(), of: z.number() })
-      .exactOptional()
-      .meta({ description: "After a start, while running tasks of the last process are taken up." }),
+      .meta({
+        description: "Present while the store cannot write. Messages are rejected with 503 meanwhile.",
+      }),
+    taking_up: z.object({ done: z.number(), of: z.number() }).exactOptional().meta({
+      description: "Present after a start while tasks of the previous process are being recovered.",
+    }),
     degraded: z
       .array(
         z.object({
@@ -58,7 +59,7 @@ export const Health = z
         }),
       )
       .exactOptional()
-      .meta({ description: "Extensions that do not work as configured." }),
+      .meta({ description: "Extensions that report a problem." }),
   })
   .meta({ id: "Health" });
 
@@ -84,7 +85,9 @@ export const Identity = z
       .string()
       .meta({ description: "Who accepted the credential: `token`, `service`, `jwt`, `dev`." }),
     token_id: z.string().nullable().meta({ description: "The id of the token, if Mailroom issued it." }),
-    dev: z.boolean().meta({ description: "Whether the server accepts every name." }),
+    dev: z
+      .boolean()
+      .meta({ description: "Whether the server runs in development mode and accepts any name." }),
   })
   .meta({ id: "Identity" });
 

@@ -40,7 +40,7 @@ export function answerApprovals(draft: DecisionBuilder, command: AnswerApprovals
   if (late !== undefined) {
     return {
       code: "unknown_calls",
-      message: `call '${late.callId}' no longer waits for approval: its time is over`,
+      message: `call '${late.callId}' no longer waits for approval: its time limit has passed`,
       details: { unknown: [late.callId] },
     };
   }

@@ -40,7 +40,7 @@ export interface TaskRecord {
   readonly error?: { readonly code: string; readonly message: string };
   /** What an agent needs before a paused task can continue. */
   readonly reason?: HoldReason;
-  /** Who may answer for the owner, if anybody was named. */
+  /** Who may answer for the owner, if approvers were named. */
   readonly approvers?: readonly string[];
   /** Answers of other swarms that the task waits for. */
   readonly waiting_for?: readonly AwaitedReply[];
