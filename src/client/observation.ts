@@ -39,13 +39,6 @@ export const TaskCounts = z.looseObject({
 /** Number of tasks by status. */
 export type TaskCounts = z.infer<typeof TaskCounts>;
 
-/** Flags of a block in `TaskDigest.lanes`. */
-export const LANE_FAILED = 1;
-/** The block is still open: the agent has mail that it has not answered. */
-export const LANE_OPEN = 2;
-/** The task waits for a person since the end of the block. */
-export const LANE_PAUSED = 4;
-
 export const TaskDigest = z.looseObject({
   task_id: z.string(),
   key: z.string(),
@@ -68,6 +61,7 @@ export const TaskDigest = z.looseObject({
   /** Names in order of appearance. */
   agents: z.array(z.string()),
   /** Blocks `[index in agents, from, to, flags]`, in milliseconds since the task was opened; at most 120. */
+  /** Agent, start, end and flags: 1 failed, 2 still open, 4 the task waits for a person since the end. */
   lanes: z.array(z.tuple([z.number(), z.number(), z.number(), z.number()])),
   /** Calls that wait for a person, with the agent that made them. */
   open: z.array(WaitingCall),

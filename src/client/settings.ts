@@ -1,5 +1,5 @@
 /** Settings of the commands that talk to a server. */
-import { boolean, defineSettings, duration, httpUrl, type SettingValues, text } from "../base/index.js";
+import { boolean, defineSettings, duration, httpUrl, text } from "../base/index.js";
 
 export const clientSettings = defineSettings({
   url: httpUrl("client.url", {
@@ -26,5 +26,3 @@ export const clientSettings = defineSettings({
     flag: { names: ["--verbose"], short: "-v", commands: ["client"] },
   }),
 });
-
-export type ClientSettings = SettingValues<typeof clientSettings>;

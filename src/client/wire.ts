@@ -76,8 +76,7 @@ export const EventPage = z.looseObject({
   more: z.boolean(),
 });
 
-export const TaskFailure = z.looseObject({ code: z.string(), message: z.string() });
-export type TaskFailure = z.infer<typeof TaskFailure>;
+const TaskFailure = z.looseObject({ code: z.string(), message: z.string() });
 
 /** A tool call that waits for a user. */
 export const BreakpointCall = z.looseObject({

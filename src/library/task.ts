@@ -47,7 +47,7 @@ export interface EventOptions {
 export type TextDelta = Omit<DeltaNotification, "key">;
 
 /** Passes on what agents write for a task. @returns a function that stops it */
-export function watchText(
+function watchText(
   runtime: Runtime,
   key: string,
   onDelta: ((delta: TextDelta) => void) | undefined,

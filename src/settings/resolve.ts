@@ -165,7 +165,7 @@ function shorten(raw: unknown): string {
 }
 
 /** `server.swarm.name` is MAILROOM_SWARM_NAME, `auth.jwt.issuer` MAILROOM_AUTH_JWT_ISSUER. */
-export function variableOf(key: string): string {
+function variableOf(key: string): string {
   const short = key.replace(/^server\.(settings\.)?/, "");
   return `MAILROOM_${short.replaceAll(".", "_").toUpperCase()}`;
 }

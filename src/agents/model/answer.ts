@@ -24,7 +24,7 @@ export interface ReadAnswer {
 }
 
 /** Replaces a call with unreadable arguments. No tool has this name, so its result is an error. */
-export const INVALID_CALL = "invalid_tool_call";
+const INVALID_CALL = "invalid_tool_call";
 
 /** Characters of unreadable arguments that are shown to the model. */
 const SHOWN = 500;

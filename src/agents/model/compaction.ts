@@ -23,7 +23,7 @@ export function estimateTokens(characters: number): number {
   return Math.ceil(characters / CHARACTERS_PER_TOKEN);
 }
 
-export function sizeOf(item: HistoryItem): number {
+function sizeOf(item: HistoryItem): number {
   switch (item.kind) {
     case "message":
       // Approximate length of the tags around a message.

@@ -60,7 +60,6 @@ export type ModelParams = Omit<z.infer<typeof ModelParams>, "llm"> & {
   readonly llm: string;
   readonly fallbacks: readonly string[];
 };
-export type ModelParamsInput = z.input<typeof ModelParams>;
 
 /** `warn` receives unknown keys, which the reference implementation ignores. */
 export function readModelParams(

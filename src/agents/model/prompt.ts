@@ -220,7 +220,7 @@ function resultPart(toolCallId: string, toolName: string, value: string): ToolCo
   return { type: "tool-result", toolCallId, toolName, output: { type: "text", value } };
 }
 
-export function summaryText(text: string): string {
+function summaryText(text: string): string {
   return `<summary_of_earlier_messages>\n${escapeText(text)}\n</summary_of_earlier_messages>`;
 }
 

@@ -71,7 +71,7 @@ export function urlOf(path: string, query: RequestOptions["query"] = {}): URL {
   return url;
 }
 
-export function headersOf({ body, key, as, accept }: RequestOptions): Record<string, string> {
+function headersOf({ body, key, as, accept }: RequestOptions): Record<string, string> {
   const headers: Record<string, string> = { accept: accept ?? "application/json" };
   if (body !== undefined) headers["content-type"] = "application/json";
   if (key !== undefined) headers["idempotency-key"] = key;

@@ -1,5 +1,5 @@
 /** The shapes of the server's answers: those of the typed client, and what the client leaves open. */
-import type { FeedEvent, RemoteSwarm, TaskStatus, Traffic, WaitingCall } from "../../client/index.js";
+import type { FeedEvent, RemoteSwarm, TaskStatus, WaitingCall } from "../../client/index.js";
 
 export type {
   Approval,
@@ -7,7 +7,6 @@ export type {
   JournalPage,
   OutboxItem,
   OutboxPage,
-  SearchPage,
   StatsPage,
   TaskCounts,
   TaskDigest,
@@ -19,8 +18,6 @@ export type {
 export type Status = TaskStatus;
 export type OpenCall = WaitingCall;
 export type Peer = RemoteSwarm;
-export type AgentTraffic = Traffic["agents"][number];
-export type TrafficEdge = Traffic["edges"][number];
 
 /** The data of the feed's events, by name. */
 export type FeedEvents = {

@@ -29,7 +29,7 @@ export interface TaskFilter {
   readonly text: string;
 }
 
-export const NO_FILTER: TaskFilter = { status: [], owner: "", since: "", text: "" };
+const NO_FILTER: TaskFilter = { status: [], owner: "", since: "", text: "" };
 
 export const counts = signal<TaskCounts | undefined>(undefined);
 /** Rises when rows changed. */
@@ -55,10 +55,6 @@ let held = false;
 
 export function taskRows(): readonly TaskRow[] {
   return shown;
-}
-
-export function rowOf(key: string): TaskRow | undefined {
-  return rows.get(key);
 }
 
 function fromSummary(task: TaskSummary, before: TaskRow | undefined): TaskRow {
@@ -221,7 +217,7 @@ function apply(task: FeedTask): void {
   settleSoon();
 }
 
-export async function loadCounts(): Promise<void> {
+async function loadCounts(): Promise<void> {
   counts.value = await request<TaskCounts>(`${path()}/counts`).catch(() => counts.value);
 }
 

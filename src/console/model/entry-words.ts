@@ -2,7 +2,7 @@
 import type { EntryKind } from "../../engine/pure.js";
 import type { JournalEntry } from "./journal-entry.js";
 import { recipientsText, senderText, subjectText } from "./mail-words.js";
-import { describeCall, firstLine, plural } from "./words.js";
+import { describeCall, firstLine } from "./words.js";
 
 const KINDS: Readonly<Record<EntryKind, string>> = {
   opened: "Opened",
@@ -126,8 +126,4 @@ export function titleText(entry: JournalEntry): string {
 /** For screen readers and search: everything in one line. */
 export function lineText(entry: JournalEntry): string {
   return `#${entry.n} ${kindText(entry.t)} ${whoText(entry)} ${summaryText(entry)}`;
-}
-
-export function callsText(count: number): string {
-  return count === 0 ? "no calls" : plural(count, "call");
 }

@@ -102,7 +102,7 @@ function cells(line: string): string[] {
 }
 
 /** Every piece is found by looking ahead once, so the time is linear but for nesting, which is bounded. */
-export function parseInline(text: string, depth = 0): Inline[] {
+function parseInline(text: string, depth = 0): Inline[] {
   const found: Inline[] = [];
   let plain = "";
   const flush = () => {

@@ -2,11 +2,6 @@
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-export interface KeyHelp {
-  readonly keys: string;
-  readonly does: string;
-}
-
 type Handler = (event: KeyboardEvent) => void;
 export type KeyMap = Readonly<Record<string, Handler>>;
 

@@ -8,7 +8,7 @@ import { visibleString } from "../model/visible-text.js";
 import { duration, short } from "../model/words.js";
 import { agentColor, colorOf } from "./colors.js";
 
-export const ROW = 26;
+const ROW = 26;
 const HEAD = 46;
 const TALLEST = 8_000_000;
 /** In clock order: pixels for a second, and from which gap on a pause is drawn as a break. */

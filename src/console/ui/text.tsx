@@ -24,7 +24,7 @@ export function Text({ children }: { readonly children: string }) {
 }
 
 /** Long text is cut until somebody asks for all of it. */
-export function Cut({
+function Cut({
   text,
   children,
 }: {

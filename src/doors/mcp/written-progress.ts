@@ -12,7 +12,7 @@ const EVERY = 250;
 const SHOWN = 200;
 
 /** The name of a piece of text in `_meta`, for programs. */
-export const TOKEN_META = "mailroom/token";
+const TOKEN_META = "mailroom/token";
 
 export class WrittenProgress {
   readonly #call: ToolCall;

@@ -48,10 +48,7 @@ export function digestOfCalls(key: string, taskId: string, open: readonly OpenCa
 }
 
 /** Whether the caller may answer; in development mode the page acts as a caller who may. */
-export function answererOf(
-  digest: TaskDigest,
-  owner: string,
-): { readonly may: boolean; readonly as: string } {
+function answererOf(digest: TaskDigest, owner: string): { readonly may: boolean; readonly as: string } {
   const mine = callerName();
   const others = digest.answerers.length > 0 ? digest.answerers : [owner.replace(/@[^@]*$/, "")];
   if (others.includes(mine) || others.includes(caller.value?.role ?? "")) return { may: true, as: mine };

@@ -15,7 +15,7 @@ interface LanesProps {
 }
 
 /** Agents that have mail and have not answered: they think right now. */
-export function thinkingIn(task: OpenTask): Thinking[] {
+function thinkingIn(task: OpenTask): Thinking[] {
   const state = task.travel.newest;
   if (state === undefined || state.status !== "running" || task.status.value !== "running") return [];
   const found: Thinking[] = [];

@@ -24,7 +24,7 @@ type Part =
   | { readonly kind: "said"; readonly said: Said }
   | { readonly kind: "between"; readonly said: Said[]; readonly ms: number; readonly cost: number };
 
-export function partsOf(entries: readonly JournalEntry[]): Part[] {
+function partsOf(entries: readonly JournalEntry[]): Part[] {
   const parts: Part[] = [];
   let between: Said[] = [];
   let cost = 0;

@@ -64,7 +64,7 @@ function filterOf(query: URLSearchParams): TaskFilter & { readonly tab: Tab } {
   };
 }
 
-export function taskHref(row: { readonly key: string; readonly taskId: string }): string {
+function taskHref(row: { readonly key: string; readonly taskId: string }): string {
   return isAdmin() ? href("all", row.key) : href("tasks", row.taskId);
 }
 
@@ -337,7 +337,7 @@ interface RowProps {
   readonly onOpen: () => void;
 }
 
-export function took(row: TaskRow, now: number): number {
+function took(row: TaskRow, now: number): number {
   return (row.status === "running" ? now : row.updatedAt) - row.startedAt;
 }
 

@@ -77,7 +77,7 @@ export async function operationsFor(
 }
 
 /** With `actAs`, the actor has that id only. @throws MapError MAIL_PERMISSION_DENIED */
-export function actorOf(session: Session, actAs: string | undefined): Actor {
+function actorOf(session: Session, actAs: string | undefined): Actor {
   if (actAs === undefined) return session.actor;
   if (!session.owns(actAs)) throw denied(`${actAs} is not an id of this connection`);
   const { instance, ...actor } = session.actor;

@@ -63,7 +63,7 @@ interface LineHandlers {
 }
 
 /** Splits text into lines. A line that is too long is reported once and skipped. */
-export class LineReader {
+class LineReader {
   readonly #limit: number;
   readonly #handlers: LineHandlers;
   #rest = "";
