@@ -196,8 +196,10 @@ class Simulation {
     return {
       publish: (channel, note) => {
         if (channel === ALL_TASKS_CHANNEL && isCommitNotification(note)) this.#oracles.published(note);
-        if (channel.startsWith("delta:") && isRecord(note) && typeof note.delta === "string") {
-          this.#oracles.delta(channel.slice("delta:".length), JSON.parse(note.delta));
+        const delta = channel.startsWith("delta:") && isRecord(note) ? note.delta : undefined;
+        // Without text it only takes back what was streamed before.
+        if (typeof delta === "string" && delta !== "") {
+          this.#oracles.delta(channel.slice("delta:".length), JSON.parse(delta));
         }
         inner.publish(channel, note);
       },
