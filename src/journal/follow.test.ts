@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { deferred } from "../base/index.js";
 import { Followers, follow } from "./follow.js";
 import type { Bus, JournalRow } from "./ports.js";
+import { systemLoop } from "./system.js";
 
 const row = (number: number): JournalRow => ({
   journal: "j",
@@ -11,19 +12,22 @@ const row = (number: number): JournalRow => ({
   data: JSON.stringify([{ number }]),
 });
 
+const silentBus = (ready: Promise<void>): Bus => ({
+  publish: () => {},
+  subscribe: () => ({ ready, close: () => {} }),
+  close: async () => {},
+});
+
 describe("following a journal", () => {
   it("reads nothing before the subscription is effective, so that no entry is missed in between", async () => {
     const { promise: ready, resolve } = deferred<void>();
-    const bus: Bus = {
-      publish: () => {},
-      subscribe: () => ({ ready, close: () => {} }),
-      close: async () => {},
-    };
+    const bus = silentBus(ready);
     const rows = [row(1)];
     let reads = 0;
     const entries = follow<{ number: number }>(
       {
         bus,
+        loop: systemLoop,
         channel: "c",
         key: "j",
         followers: new Followers(),
@@ -44,5 +48,29 @@ describe("following a journal", () => {
     expect((await first).value).toEqual({ number: 1, entry: { number: 1 } });
     expect((await entries.next()).value).toEqual({ number: 2, entry: { number: 2 } });
     await entries.return(undefined);
+  });
+
+  it("reads every page with a limit on its size", async () => {
+    const rows = Array.from({ length: 40 }, (_, index) => row(index + 1));
+    const sizes: number[] = [];
+    const entries = follow<{ number: number }>(
+      {
+        bus: silentBus(Promise.resolve()),
+        loop: systemLoop,
+        channel: "c",
+        key: "j",
+        followers: new Followers(),
+        lastNumber: async () => rows.length,
+        read: async (_, { after, limit, characters }) => {
+          sizes.push(characters);
+          return rows.filter(({ last }) => last > after).slice(0, limit);
+        },
+      },
+      { backlog: 10, once: true },
+    );
+    const numbers: number[] = [];
+    for await (const { number } of entries) numbers.push(number);
+    expect(numbers).toEqual(rows.map(({ last }) => last));
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(4 * 1024 * 1024);
   });
 });

@@ -2,7 +2,8 @@
  * A journal as a stream: all entries after a number, then new ones, without loss or repetition. A slow reader uses
  * bounded memory: it reads the entries it missed from the store.
  */
-import type { Bus, JournalKey, JournalRow } from "./ports.js";
+import { byNumber, pages } from "./pages.js";
+import type { Bus, JournalKey, JournalRow, Loop } from "./ports.js";
 
 export interface Numbered<Entry> {
   readonly number: number;
@@ -57,22 +58,26 @@ export class Followers {
 }
 
 export interface FollowParts {
-  readonly read: (key: JournalKey, options: { after: number; limit: number }) => Promise<JournalRow[]>;
+  readonly read: (
+    key: JournalKey,
+    options: { after: number; limit: number; characters: number },
+  ) => Promise<JournalRow[]>;
   /** 0 if the journal does not exist. */
   readonly lastNumber: (key: JournalKey) => Promise<number>;
   readonly bus: Bus;
+  readonly loop: Loop;
   readonly channel: string;
   readonly key: JournalKey;
   readonly followers: Followers;
 }
 
-const PAGE = 200;
-
 export async function* follow<Entry>(
-  { read, lastNumber, bus, channel, key, followers }: FollowParts,
+  { read, lastNumber, bus, loop, channel, key, followers }: FollowParts,
   { after = 0, signal, once = false, backlog }: FollowOptions,
 ): AsyncGenerator<Numbered<Entry>, void, undefined> {
   let seen = after;
+  const readPage = (from: number, limit: number, characters: number) =>
+    read(key, { after: from, limit, characters });
   const live = new FollowerQueue<Entry>(backlog);
   const subscription = once ? undefined : bus.subscribe(channel, (note) => live.add(note));
   const wake = () => live.wake();
@@ -84,8 +89,7 @@ export async function* follow<Entry>(
     await subscription?.ready;
     while (!stopped()) {
       live.reset();
-      for (;;) {
-        const rows = await read(key, { after: seen, limit: PAGE });
+      for await (const rows of pages(readPage, seen, byNumber, loop)) {
         for (const row of rows) {
           const entries: Entry[] = JSON.parse(row.data);
           for (const [index, entry] of entries.entries()) {
@@ -96,7 +100,6 @@ export async function* follow<Entry>(
             if (stopped()) return;
           }
         }
-        if (rows.length < PAGE) break;
       }
       // Removed before this follower subscribed: no notification will arrive.
       if (once || (await lastNumber(key)) === 0) return;

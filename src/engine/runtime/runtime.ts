@@ -602,6 +602,7 @@ export class Runtime {
         read: (journal, page) => this.#store.read(journal, page),
         lastNumber: (journal) => this.#store.lastNumber(journal),
         bus: this.bus,
+        loop: this.#loop,
         channel: taskChannel(key),
         key,
         followers: this.#followers,
