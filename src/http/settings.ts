@@ -27,7 +27,7 @@ export const httpSettings = defineSettings({
   http2StreamsPerConnection: integer("limits.http2_streams_per_connection", {
     min: 1,
     default: 100,
-    doc: "Requests of one HTTP/2 connection being served, open event streams included. Clients are told, and wait.",
+    doc: "Requests of one HTTP/2 connection being served, open event streams included. The server announces the number, and further requests wait in the client.",
   }),
   http2StreamsPerAddress: integer("limits.http2_streams_per_address", {
     min: 1,
