@@ -117,6 +117,8 @@ function App() {
   );
 }
 
+// The screen's code comes while the page finds out who it acts as.
+void LOADERS[screenName()]?.().catch(() => {});
 startTheme();
 listenForKeys();
 followLinks();

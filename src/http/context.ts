@@ -74,6 +74,8 @@ export class HttpContext {
       now: () => this.clock.now(),
       waits: () => this.waits.taken,
       streams: () => this.streams.taken,
+      storeBytes: () => sizeOf(store)?.store ?? null,
+      outboxWaiting: () => outbox.read(),
     });
   }
 

@@ -93,8 +93,14 @@ export async function createHttpListener(options: ListenerOptions): Promise<Http
   const counting = [
     context.metrics.watch(bus),
     context.stats.watch(bus),
-    runtime.onTurn((agent, ms) => context.stats.turn(agent, ms)),
-    store.writer.onCommit((ms) => context.stats.commit(ms)),
+    runtime.onTurn((agent, ms) => {
+      context.stats.turn(agent, ms);
+      context.metrics.turn(agent, ms);
+    }),
+    store.writer.onCommit((ms) => {
+      context.stats.commit(ms);
+      context.metrics.commit(ms);
+    }),
   ];
   const stopTracing = await startTracing(options.mailroom);
   await app.ready();

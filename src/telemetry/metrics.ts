@@ -14,11 +14,23 @@ export interface Figures {
   readonly now: () => number;
   readonly waits: () => number;
   readonly streams: () => number;
+  /** Of the database files; null if there are none. */
+  readonly storeBytes: () => number | null;
+  /** Mail to other servers that is not delivered; null before it is counted. */
+  readonly outboxWaiting: () => number | null;
 }
 
 export class Metrics {
   readonly #figures: Figures;
-  readonly #requests = new Requests();
+  readonly #requests = new Durations(
+    "mailroom_http_request_seconds",
+    "Requests by route and status, with their duration (a waiting request lasts as long as its round).",
+  );
+  readonly #commits = new Durations("mailroom_commit_seconds", "Commits to the store.");
+  readonly #turnTimes = new Durations("mailroom_turn_seconds", "Turns that ran in this process, by agent.");
+  readonly #actionTimes = new Durations("mailroom_action_seconds", "Action calls, by outcome.");
+  /** When actions that run were started, by task and call. */
+  readonly #actionsStarted = new Map<string, number>();
   readonly #rounds = new LabelCounts<RoundOutcome["status"]>();
   readonly #answeredTurns = new LabelCounts<string>();
   readonly #failedTurns = new LabelCounts<string>();
@@ -39,13 +51,33 @@ export class Metrics {
         if (outcome !== undefined) this.#rounds.add(outcome.status);
         else if (entry.t === "turn") this.#answeredTurns.add(entry.agent);
         else if (entry.t === "turn_failed") this.#failedTurns.add(entry.agent);
+        else if (entry.t === "action_started") {
+          if (this.#actionsStarted.size < MOST_ACTIONS)
+            this.#actionsStarted.set(`${note.key} ${entry.call}`, entry.at);
+        } else if (entry.t === "action_finished") this.#actionFinished(`${note.key} ${entry.call}`, entry);
       }
     });
     return () => subscription.close();
   }
 
   request(method: string, route: string, status: number, seconds: number): void {
-    this.#requests.add(method, route, status, seconds);
+    // Methods, route templates and numbers need no escaping.
+    this.#requests.add(`method="${method}",route="${route}",status="${status}"`, seconds);
+  }
+
+  commit(ms: number): void {
+    this.#commits.add("", ms / 1_000);
+  }
+
+  turn(agent: string, ms: number): void {
+    this.#turnTimes.add(`agent="${escaped(agent)}"`, ms / 1_000);
+  }
+
+  #actionFinished(call: string, { at, ok }: { readonly at: number; readonly ok: boolean }): void {
+    const started = this.#actionsStarted.get(call);
+    if (started === undefined) return;
+    this.#actionsStarted.delete(call);
+    this.#actionTimes.add(`outcome="${ok ? "succeeded" : "failed"}"`, (at - started) / 1_000);
   }
 
   failedAuthentication(): void {
@@ -62,13 +94,16 @@ export class Metrics {
     const registry = await this.#registry;
     return {
       contentType: registry.contentType,
-      text: `${this.#requests.text()}\n${await registry.metrics()}`,
+      text: [
+        ...[this.#requests, this.#commits, this.#turnTimes, this.#actionTimes].map((times) => times.text()),
+        await registry.metrics(),
+      ].join("\n"),
     };
   }
 
   async #register(): Promise<Registry> {
     const { Counter, collectDefaultMetrics, Gauge, Registry } = await import("prom-client");
-    const { figures, store, now, waits, streams } = this.#figures;
+    const { figures, store, now, waits, streams, storeBytes, outboxWaiting } = this.#figures;
     const registry = new Registry();
     const registers = [registry];
     const rounds = this.#rounds;
@@ -149,6 +184,12 @@ export class Metrics {
     });
     gauge("mailroom_waiting_requests", "Requests waiting for the end of a round.", waits);
     gauge("mailroom_streams", "Open streams.", streams);
+    gauge("mailroom_store_bytes", "Size of the database.", () => storeBytes() ?? 0);
+    gauge(
+      "mailroom_outbox_waiting",
+      "Mail to other servers that is not delivered.",
+      () => outboxWaiting() ?? 0,
+    );
     gauge("mailroom_store_degraded", "1 while the store is not writable.", () =>
       store().state === "open" ? 0 : 1,
     );
@@ -176,13 +217,27 @@ class LabelCounts<K extends string> {
 /** Upper bounds, in seconds. */
 const BUCKETS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60] as const;
 
-/** Request durations as a histogram. Every request is counted, so it consists of sums only. */
-class Requests {
+/** Running actions whose time is taken; further ones are not measured. */
+const MOST_ACTIONS = 10_000;
+
+/** A value of a label in Prometheus' text format. */
+function escaped(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}
+
+/** Durations as a histogram. Every event is counted, so it consists of sums only. */
+class Durations {
+  readonly #name: string;
+  readonly #help: string;
   readonly #series = new Map<string, { readonly inBucket: number[]; count: number; sum: number }>();
 
-  add(method: string, route: string, status: number, seconds: number): void {
-    // Methods, route templates and numbers need no escaping.
-    const labels = `method="${method}",route="${route}",status="${status}"`;
+  constructor(name: string, help: string) {
+    this.#name = name;
+    this.#help = help;
+  }
+
+  /** @param labels in Prometheus' text format, without braces */
+  add(labels: string, seconds: number): void {
     let series = this.#series.get(labels);
     if (series === undefined) {
       series = { inBucket: BUCKETS.map(() => 0), count: 0, sum: 0 };
@@ -196,21 +251,20 @@ class Requests {
 
   /** In Prometheus' text format. */
   text(): string {
-    const name = "mailroom_http_request_seconds";
-    const lines = [
-      `# HELP ${name} Requests by route and status, with their duration (a waiting request lasts as long as its round).`,
-      `# TYPE ${name} histogram`,
-    ];
+    const name = this.#name;
+    const lines = [`# HELP ${name} ${this.#help}`, `# TYPE ${name} histogram`];
     for (const [labels, { inBucket, count, sum }] of this.#series) {
+      const more = labels === "" ? "" : `,${labels}`;
+      const own = labels === "" ? "" : `{${labels}}`;
       let below = 0;
       for (const [index, bound] of BUCKETS.entries()) {
         below += inBucket[index] ?? 0;
-        lines.push(`${name}_bucket{le="${bound}",${labels}} ${below}`);
+        lines.push(`${name}_bucket{le="${bound}"${more}} ${below}`);
       }
       lines.push(
-        `${name}_bucket{le="+Inf",${labels}} ${count}`,
-        `${name}_sum{${labels}} ${sum}`,
-        `${name}_count{${labels}} ${count}`,
+        `${name}_bucket{le="+Inf"${more}} ${count}`,
+        `${name}_sum${own} ${sum}`,
+        `${name}_count${own} ${count}`,
       );
     }
     return `${lines.join("\n")}\n`;

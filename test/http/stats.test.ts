@@ -47,6 +47,21 @@ describe("figures", () => {
     expect(await column("at")).toHaveLength(900);
   });
 
+  it("are in the metrics for Prometheus too: commits, turns by agent, actions, the store and the outbox", async () => {
+    await post("[action] Tokyo");
+    const { text } = await harness.call("/metrics", { token: ADMIN });
+    for (const line of [
+      /^mailroom_commit_seconds_count [1-9]/m,
+      /^mailroom_commit_seconds_bucket\{le="\+Inf"\} [1-9]/m,
+      /^mailroom_turn_seconds_count\{agent="supervisor"\} 2$/m,
+      /^mailroom_turn_seconds_count\{agent="weather"\} 2$/m,
+      /^mailroom_action_seconds_count\{outcome="succeeded"\} 1$/m,
+      /^mailroom_store_bytes \d/m,
+      /^mailroom_outbox_waiting 0$/m,
+    ])
+      expect(text).toMatch(line);
+  });
+
   it("show who wrote to whom", async () => {
     await post("[action] Tokyo");
     const { body } = await harness.call("/admin/traffic", { token: ADMIN });
