@@ -196,4 +196,22 @@ export const AGENT_REQUIREMENTS: readonly Requirement[] = [
       "An action that is not idempotent is not repeated; its agent receives the result `outcome unknown`.",
     ],
   ]),
+  ...chapter("Mailroom: budgets", [
+    [
+      "AGT-BUDGET-01",
+      "ours",
+      "At `max_cost`, `max_tokens` or `max_calls` a task pauses with the reason `budget`, and continues when its owner raises the limit.",
+    ],
+    ["AGT-BUDGET-02", "ours", "Failed model calls count, and no retry is made beyond a limit."],
+    ["AGT-BUDGET-03", "ours", "A provider that reports wrong usage cannot break a budget."],
+    ["AGT-BUDGET-04", "ours", "A cost limit pauses a task whose model has no price, and names the model."],
+    ["AGT-BUDGET-05", "ours", "Concurrent tasks of a caller stay within the caller's limit for a day."],
+    ["AGT-BUDGET-06", "ours", "Limits for a day begin again at midnight UTC, and paused tasks continue."],
+    ["AGT-BUDGET-07", "ours", "A model call that SIGKILL interrupts counts, so limits hold over restarts."],
+    [
+      "AGT-BUDGET-08",
+      "ours",
+      "Owners raise limits that they set; admins raise the others; both are audited.",
+    ],
+  ]),
 ];

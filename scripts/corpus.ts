@@ -62,6 +62,49 @@ const SCENARIOS: Readonly<Record<string, () => TestTask>> = {
     task.turn("boss", complete("bought"));
     return task;
   },
+  /** Model calls that are counted before they start, a pause at a limit, and limits of the owner and of an admin. */
+  budgets() {
+    const task = new TestTask(office(tools), { body: "Think.", budget: { maxCalls: 2 } });
+    const call = { calls: 1, inputTokens: 100, cost: 0.01, model: "some/model", estimated: true } as const;
+    const begin = () => task.do({ type: "count_usage", agent: "boss", usage: call, begun: true });
+    begin();
+    const usage = { calls: 1, inputTokens: 90, outputTokens: 10, cost: 0.02, model: "some/model" };
+    task.do({
+      type: "answer",
+      agent: "boss",
+      took: [task.head("boss")],
+      answer: { calls: [{ ...ask("ann", "help"), id: "call-1" }], usage },
+      counted: call,
+    });
+    task.turn("ann", respond("boss", "here"));
+    begin();
+    task.do({
+      type: "hold_turn",
+      agent: "boss",
+      took: [task.head("boss")],
+      reason: "budget",
+      message: "the limit is reached",
+      usage: call,
+      counted: call,
+    });
+    task.do({ type: "set_budget", limits: { maxCalls: 9, maxCost: 1 }, by: { role: "user", id: "ulla" } });
+    const admin = { role: "admin", id: "root" } as const;
+    task.do({
+      type: "set_budget",
+      limits: { maxTokens: null },
+      agents: { boss: { maxCalls: 5 } },
+      by: admin,
+      admin: true,
+    });
+    task.do({ type: "retry" });
+    task.do({
+      type: "count_usage",
+      agent: "boss",
+      usage: { calls: 1, failures: [{ model: "m", problem: "cut" }] },
+    });
+    task.turn("boss", complete("done"));
+    return task;
+  },
   /** Actions that run together, and calls that wait for approval: approved with changes, rejected, expired. */
   approvals() {
     const pay = action("pay", undefined, { approval: true, approvalTimeout: 60_000 });

@@ -1,6 +1,6 @@
 /** The input of a function agent: the turn with convenient accessors, and one verb for each possible operation. */
 import { MailroomError } from "../base/index.js";
-import type { HistoryItem, ResultItem, Turn, Usage } from "../engine/index.js";
+import type { HistoryItem, PlannedCall, ResultItem, Turn, Usage } from "../engine/index.js";
 import type { AddressType, AgentToolCall, MAILMessage, MessageType } from "../mail/index.js";
 import {
   actionResults,
@@ -156,6 +156,9 @@ class TurnMail implements Mail {
   }
   reportUsage(usage: Usage): void {
     this.#turn.reportUsage(usage);
+  }
+  beginCall(call: PlannedCall): Promise<void> {
+    return this.#turn.beginCall(call);
   }
   emit(delta: string): void {
     this.#turn.emitDelta(delta);

@@ -1,5 +1,5 @@
 /** Tasks and other swarms as tables. */
-import type { RemoteSwarm, TaskSummary } from "../client/index.js";
+import type { RemoteSwarm, TaskSummary, Usage } from "../client/index.js";
 import { escapeControlCharacters, type Terminal } from "./terminal.js";
 
 /** Length of generated ids. A caller's own id may be longer; its line then exceeds the column. */
@@ -15,8 +15,16 @@ export function taskTable(tasks: readonly TaskSummary[], { colors }: Pick<Termin
     const started = task.start_time.slice(0, 19).replace("T", " ");
     const title =
       task.title === null || task.title === undefined ? "" : `  ${escapeControlCharacters(task.title)}`;
-    return `${escapeControlCharacters(task.task_id).padEnd(width)}  ${status}  ${dim(started)}  ${escapeControlCharacters(task.task_owner)}${title}`;
+    const used = task.usage === undefined ? "" : dim(`  ${usageText(task.usage)}`);
+    return `${escapeControlCharacters(task.task_id).padEnd(width)}  ${status}  ${dim(started)}  ${escapeControlCharacters(task.task_owner)}${title}${used}`;
   });
+}
+
+/** `3 model calls (1 failed), 5,210 tokens, cost 0.0123`. */
+export function usageText({ calls, failed_calls: failed, tokens, cost }: Usage): string {
+  const count = `${calls} model ${calls === 1 ? "call" : "calls"}${failed > 0 ? ` (${failed} failed)` : ""}`;
+  const total = Math.round(tokens.input + tokens.output).toLocaleString("en-US");
+  return `${count}, ${total} tokens${cost === null ? "" : `, cost ${Number(cost.toFixed(6))}`}`;
 }
 
 export function swarmTable(swarms: readonly RemoteSwarm[], { colors }: Pick<Terminal, "colors">): string[] {

@@ -3,6 +3,17 @@
  * the registered swarms.
  */
 import { nameApprovers } from "./approvals.js";
+import {
+  type AdminTaskBudget,
+  type AdminUsageReport,
+  type BudgetChange,
+  type BudgetPage,
+  getAllUsage,
+  listBudgets,
+  setDailyBudget,
+  setTaskBudget,
+  type UsageOptions,
+} from "./budgets.js";
 import type { TaskEvent } from "./events.js";
 import { AdminObserveClient } from "./observe.js";
 import {
@@ -24,10 +35,12 @@ import {
 import type { CallOptions, WriteOptions } from "./transport.js";
 import {
   AnyObject,
+  type Budget,
   SwarmPing,
   type SwarmProposal,
   SwarmProposals,
   SwarmReceipt,
+  type TaskBudgetAnswer,
   type TaskSummary,
 } from "./wire.js";
 
@@ -74,6 +87,33 @@ export class AdminClient {
   async cancelTask(key: string, options: WriteOptions = {}): Promise<void> {
     const path = `${pathOf(key)}/cancel`;
     await this.#transport.json({ method: "POST", path, body: {}, ...callOptions(options) }, AnyObject);
+  }
+
+  /** Sets limits on a task and its agents, in place of the configured ones. A task paused at a limit may continue. */
+  setTaskBudget(key: string, change: AdminTaskBudget, options: WriteOptions = {}): Promise<TaskBudgetAnswer> {
+    return setTaskBudget(this.#transport, pathOf(key), change, options);
+  }
+
+  /** Returns what all model calls used: one day (default: today, UTC) by agent and by caller, and all days. */
+  getUsage(options: UsageOptions & { readonly day?: string } = {}): Promise<AdminUsageReport> {
+    return getAllUsage(this.#transport, options);
+  }
+
+  /** Returns the limits of the server and of callers for a day (UTC). */
+  getBudgets(
+    options: CallOptions & { readonly limit?: number; readonly after?: string } = {},
+  ): Promise<BudgetPage> {
+    return listBudgets(this.#transport, options);
+  }
+
+  /** Sets the limits of a caller (`user:ann`) for a day (UTC). `null` returns to the configured ones. */
+  setCallerBudget(caller: string, change: BudgetChange | null, options: WriteOptions = {}): Promise<Budget> {
+    return setDailyBudget(this.#transport, caller, change, options);
+  }
+
+  /** Sets the limits of the whole server for a day (UTC). `null` returns to the configured ones. */
+  setDayBudget(change: BudgetChange | null, options: WriteOptions = {}): Promise<Budget> {
+    return setDailyBudget(this.#transport, undefined, change, options);
   }
 
   /** Puts a message into a task of another owner, where the server allows it. */

@@ -24,7 +24,7 @@ const AuditRecord = z.looseObject({
   number: z.number(),
   time: z.string(),
   actor: z.string(),
-  /** `approvers`, `answer`, `message` or `cancel`. */
+  /** `approvers`, `answer`, `message`, `cancel` or `budget`. */
   action: z.string(),
   right: z.string(),
   key: z.string(),

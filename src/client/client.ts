@@ -14,6 +14,13 @@ import {
   getApproval,
   nameApprovers,
 } from "./approvals.js";
+import {
+  type BudgetChange,
+  getUsage,
+  setTaskBudget,
+  type UsageOptions,
+  type UsageReport,
+} from "./budgets.js";
 import { MailClientError } from "./errors.js";
 import { type TaskEvent, toTaskEvent } from "./events.js";
 import { ObserveClient } from "./observe.js";
@@ -61,6 +68,7 @@ import {
   ServerInfo,
   ServerStatus,
   SwarmReceipt,
+  type TaskBudgetAnswer,
   type TaskStatus,
   type TaskSummary,
 } from "./wire.js";
@@ -124,7 +132,7 @@ export interface MessageAnswer {
   readonly breakpoint?: readonly BreakpointCall[] | undefined;
   /** The calls that run once a person has approved them. */
   readonly approvals?: readonly BreakpointCall[] | undefined;
-  /** What an agent needs before a paused task can continue (`credentials`); the response says how to provide it. */
+  /** What a paused task needs before it can continue: `credentials` or `budget`. The response says how to provide it. */
   readonly reason?: string | undefined;
 }
 
@@ -381,6 +389,23 @@ export class MailClient {
   /** Names who may answer for the caller in a task: principals (`user:bob`) or roles (`admin`). */
   nameApprovers(taskId: string, approvers: readonly string[], options: WriteOptions = {}): Promise<void> {
     return nameApprovers(this.#transport, taskPath(taskId), approvers, options);
+  }
+
+  /**
+   * Changes the limits that the caller set on a task. A task that was paused at a limit continues if none is reached any
+   * more.
+   * @example
+   * ```ts
+   * await client.setTaskBudget(taskId, { max_cost: 5 });
+   * ```
+   */
+  setTaskBudget(taskId: string, change: BudgetChange, options: WriteOptions = {}): Promise<TaskBudgetAnswer> {
+    return setTaskBudget(this.#transport, taskPath(taskId), change, options);
+  }
+
+  /** Returns what the model calls of the caller's tasks used, today by agent and by day. */
+  getUsage(options: UsageOptions = {}): Promise<UsageReport> {
+    return getUsage(this.#transport, options);
   }
 
   /** Yields who acted for whom, newest first: for admins everything, for others what concerns them. */

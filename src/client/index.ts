@@ -12,6 +12,14 @@ export type {
   AuditOptions,
   AuditRecord,
 } from "./approvals.js";
+export type {
+  AdminTaskBudget,
+  AdminUsageReport,
+  BudgetChange,
+  BudgetPage,
+  UsageOptions,
+  UsageReport,
+} from "./budgets.js";
 export { MailClient, type MailClientOptions, type MessageAnswer, type WhoAmI } from "./client.js";
 export type { ConnectionState, StateListener } from "./connection-state.js";
 export {
@@ -100,6 +108,7 @@ export type { CallOptions, FetchFunction, WriteOptions } from "./transport.js";
 export type {
   AwaitedReply,
   BreakpointCall,
+  Budget,
   Health,
   RemoteSwarm,
   ServerInfo,
@@ -107,7 +116,11 @@ export type {
   SwarmPing,
   SwarmProposal,
   SwarmReceipt,
+  TaskBudget,
+  TaskBudgetAnswer,
   TaskStatus,
   TaskSummary,
+  TaskUsage,
+  Usage,
   WaitingCall,
 } from "./wire.js";

@@ -40,7 +40,7 @@ export interface MessageOptions extends WriteOptions {
   readonly showEvents?: boolean;
   /** How the message resumes a paused task, in the reference's form. */
   readonly resumeFrom?: "user_response" | "breakpoint_tool_call";
-  /** `max_steps`, `timeout` (seconds that the server waits), `breakpoint_tool_call_result`, … */
+  /** `max_steps`, `budget` (limits on what model calls use), `timeout` (seconds that the server waits), `breakpoint_tool_call_result`, … */
   readonly kwargs?: Readonly<Record<string, unknown>>;
   /**
    * `false`: return as soon as the message is durable, with the status `running`.

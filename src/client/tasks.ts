@@ -7,9 +7,11 @@ import {
   type AwaitedReply,
   EventPage,
   RawTask,
+  type TaskBudget,
   TaskPage,
   type TaskStatus,
   type TaskSummary,
+  type TaskUsage,
 } from "./wire.js";
 
 /** A task with its events, in the reference's form. */
@@ -29,6 +31,12 @@ export interface TaskRecord {
   readonly approvers?: readonly string[] | undefined;
   /** Answers of other swarms that the task waits for. */
   readonly waiting_for?: readonly AwaitedReply[] | undefined;
+  /** What an agent needs before a paused task can continue: `credentials` or `budget`. */
+  readonly reason?: string | undefined;
+  /** What its model calls used, in all and by agent. */
+  readonly usage?: TaskUsage | undefined;
+  /** Limits on that, if there are any. */
+  readonly budget?: TaskBudget | undefined;
   /** The internal key, which names the journal. Absent on servers of the reference. */
   readonly key?: string | undefined;
 }

@@ -118,6 +118,44 @@ const AwaitedReply = z.looseObject({
 /** An answer of another swarm that a task waits for, since when and until when. */
 export type AwaitedReply = z.infer<typeof AwaitedReply>;
 
+export const Usage = z.looseObject({
+  /** Model calls, including failed ones. */
+  calls: z.number(),
+  failed_calls: z.number(),
+  /** `cached` is part of `input`. */
+  tokens: z.looseObject({ input: z.number(), output: z.number(), cached: z.number() }),
+  /** Null if no model had a price. */
+  cost: z.nullable(z.number()),
+});
+/** What model calls used. */
+export type Usage = z.infer<typeof Usage>;
+
+export const Budget = z.looseObject({
+  max_cost: z.optional(z.number()),
+  max_tokens: z.optional(z.number()),
+  max_calls: z.optional(z.number()),
+});
+/** Limits on what model calls use. Absent: no limit. */
+export type Budget = z.infer<typeof Budget>;
+
+const TaskUsage = z.looseObject({ ...Usage.shape, agents: z.record(z.string(), Usage) });
+/** What the model calls of a task used, in all and by agent. */
+export type TaskUsage = z.infer<typeof TaskUsage>;
+
+const TaskBudget = z.looseObject({ owner: Budget, configured: Budget });
+/** Limits of a task: those that its owner set, and those of the operator. */
+export type TaskBudget = z.infer<typeof TaskBudget>;
+
+export const TaskBudgetAnswer = z.looseObject({
+  key: z.string(),
+  task_id: z.string(),
+  status: TaskStatus,
+  budget: z.optional(TaskBudget),
+  usage: z.optional(TaskUsage),
+});
+/** A task after its limits were changed. */
+export type TaskBudgetAnswer = z.infer<typeof TaskBudgetAnswer>;
+
 export const RawTask = z.looseObject({
   task_id: z.string(),
   task_owner: z.string(),
@@ -132,6 +170,9 @@ export const RawTask = z.looseObject({
   key: z.optional(z.string()),
   approvers: z.optional(z.array(z.string())),
   waiting_for: z.optional(z.array(AwaitedReply)),
+  reason: z.optional(z.string()),
+  usage: z.optional(TaskUsage),
+  budget: z.optional(TaskBudget),
 });
 export type RawTask = z.infer<typeof RawTask>;
 export const RawTasks = z.record(z.string(), RawTask);
@@ -144,6 +185,7 @@ export const TaskSummary = z.looseObject({
   title: MaybeText,
   start_time: z.string(),
   updated_time: z.optional(z.string()),
+  usage: z.optional(Usage),
 });
 /** A task in a list. */
 export type TaskSummary = z.infer<typeof TaskSummary>;

@@ -98,6 +98,21 @@ export interface Turn {
   resetDeltas(): void;
   /** Reports the usage of the turn so far. Journaled if the turn fails; an answer has its own `usage`. */
   reportUsage(usage: Usage): void;
+  /**
+   * Asks to call a model. Where a budget applies, the call is counted durably before this resolves, so that no crash
+   * makes it free.
+   * @throws TurnHeldError `budget` when a limit is reached: the agent must pass it on
+   */
+  beginCall(call: PlannedCall): Promise<void>;
+}
+
+/** A model call that is about to start. */
+export interface PlannedCall {
+  readonly model: string;
+  /** An estimate. It counts until the call has ended, and stays if its end is never known. */
+  readonly inputTokens: number;
+  /** Of the input. Absent if the model has no price. */
+  readonly cost?: number;
 }
 
 /** A call that an agent is writing. */
@@ -109,11 +124,15 @@ export interface StreamedCall {
 
 /** What the model calls of a turn cost. */
 export interface Usage {
+  /** Model calls, including failed ones. */
+  readonly calls?: number;
   readonly inputTokens?: number;
   readonly outputTokens?: number;
   readonly cachedInputTokens?: number;
   readonly cost?: number;
   readonly model?: string;
+  /** A provider reported no usable numbers, or a call was aborted: some are our own estimate. */
+  readonly estimated?: true;
   /** Model calls that failed before the one that gave the answer. */
   readonly failures?: readonly FailedCall[];
 }
@@ -127,13 +146,19 @@ export interface FailedCall {
 
 export function sumOf(first: Usage, second: Usage = {}): Usage {
   const sum: { -readonly [K in keyof Usage]: Usage[K] } = {};
-  for (const key of ["inputTokens", "outputTokens", "cachedInputTokens", "cost"] as const) {
+  for (const key of ["calls", "inputTokens", "outputTokens", "cachedInputTokens", "cost"] as const) {
     const value = (first[key] ?? 0) + (second[key] ?? 0);
     if (first[key] !== undefined || second[key] !== undefined) sum[key] = value;
   }
   const model = second.model ?? first.model;
   const failures = [...(first.failures ?? []), ...(second.failures ?? [])];
-  return { ...sum, ...(model !== undefined && { model }), ...(failures.length > 0 && { failures }) };
+  const estimated = first.estimated === true || second.estimated === true;
+  return {
+    ...sum,
+    ...(model !== undefined && { model }),
+    ...(estimated && { estimated }),
+    ...(failures.length > 0 && { failures }),
+  };
 }
 
 /**
@@ -162,7 +187,7 @@ export interface Compaction {
 }
 
 /** Why a task can be paused, other than for a breakpoint. */
-export type HoldReason = "credentials";
+export type HoldReason = "credentials" | "budget";
 
 /**
  * Thrown by an agent that cannot take its turn yet because something is missing. The turn has not failed: the message

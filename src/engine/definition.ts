@@ -3,6 +3,7 @@
  * the runtime calls (`SwarmDefinition`). The rules alone decide; the functions only compute.
  */
 import type { Action, AgentFunction } from "./agent.js";
+import type { BudgetLimits } from "./usage.js";
 
 /** An agent of a swarm, checked and complete. `defineAgent` and swarm files make it. */
 export interface AgentDefinition {
@@ -16,6 +17,8 @@ export interface AgentDefinition {
   /** Names of actions of the swarm that the agent may call. */
   readonly actions: readonly string[];
   readonly excludeTools: readonly string[];
+  /** Limits on what its model calls use in one task. */
+  readonly budget?: BudgetLimits;
   /** `remote` agents are a durable mailbox served by another process (decision B18). */
   readonly implementation: LocalImplementation | { readonly kind: "remote" };
 }
@@ -44,6 +47,8 @@ export interface SwarmDefinition {
   readonly actions: readonly Action[];
   readonly breakpointTools: readonly string[];
   readonly excludeTools: readonly string[];
+  /** Limits on what the model calls of one task use. */
+  readonly budget?: BudgetLimits;
   /** Hash of everything that is data in the definition; a change is journaled (decision B17). */
   readonly hash: string;
   /**

@@ -11,6 +11,7 @@ export {
   type HistoryItem,
   type HoldReason,
   type OfferedTool,
+  type PlannedCall,
   type ResultItem,
   type ToolChoice,
   type Turn,
@@ -31,6 +32,8 @@ export {
   type AuditExpire,
   type AuditPut,
   type AuditRecord,
+  type BudgetPut,
+  type BudgetScope,
   type EngineRowWrite,
   INSTANCE_ROLES,
   type InstanceId,
@@ -46,6 +49,9 @@ export {
   type TaskRemove,
   type TaskRow,
   type TaskStatus,
+  type UsageAdd,
+  type UsageReads,
+  type UsageRowWrite,
 } from "./ports.js";
 export {
   type ActionOverride,
@@ -107,3 +113,22 @@ export {
   type TaskRecord,
   type TaskSummary,
 } from "./task/view/record.js";
+export {
+  type BudgetView,
+  budgetView,
+  readBudgetChange,
+  type UsageView,
+  usageView,
+} from "./task/view/usage.js";
+export {
+  type BudgetChange,
+  type BudgetLimits,
+  budgetProblem,
+  LIMIT_KEYS,
+  LIMIT_NAMES,
+  NO_USAGE,
+  totalsOf,
+  type UsageTotals,
+  usedIn,
+  utcDay,
+} from "./usage.js";

@@ -13,6 +13,7 @@ import type {
   StoredJournal,
   Writer,
 } from "../journal/index.js";
+import type { BudgetChange, UsageTotals } from "./usage.js";
 
 /** Where journals and rows are stored. `openStore` opens one. */
 export interface Store {
@@ -54,6 +55,8 @@ export interface Store {
   readonly tasks: TaskReads;
   /** Approvers of tasks and the audit log, if the store implements them. */
   readonly approvals?: ApprovalReads;
+  /** What model calls used by day, and limits that admins set, if the store implements them. */
+  readonly usage?: UsageReads;
   /** The key-value memory of instances, if the store implements it. */
   readonly memory?: KeyValueStore;
   /** Returns the space of removed tasks to the system. Called after a round of retention. */
@@ -88,6 +91,8 @@ export interface TaskRow {
   readonly held?: boolean;
   /** The task does not run, but one of its actions does: recovery resumes it. */
   readonly openWork?: boolean;
+  /** What its model calls used; absent before the first one. */
+  readonly usage?: UsageTotals;
 }
 
 /** Inserts a task's row, or updates its status, `updatedAt` and, where the row has one, its title. */
@@ -164,7 +169,7 @@ export interface ApproversPut extends RowWrite {
   readonly approvers: readonly string[];
 }
 
-export const AUDIT_ACTIONS = ["approvers", "answer", "message", "cancel"] as const;
+export const AUDIT_ACTIONS = ["approvers", "answer", "message", "cancel", "budget"] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** What a principal did to a task, committed with its journal entries. It outlives the task. */
@@ -211,6 +216,59 @@ export interface ApprovalReads {
     before?: number;
     limit: number;
   }): Promise<readonly (AuditRecord & { readonly number: number })[]>;
+}
+
+/** Adds to what model calls used on a day, in one commit with the entries that say so. */
+export interface UsageAdd extends RowWrite {
+  readonly kind: "usage.add";
+  /** In UTC: `2026-01-31`. */
+  readonly day: string;
+  readonly instance: InstanceId;
+  readonly agent: string;
+  /** Tokens and cost may be negative, where an estimate was too high. */
+  readonly used: UsageTotals;
+}
+
+/** What the limits apply to: one caller (`role:id`), or the whole server. */
+export type BudgetScope = { readonly caller: InstanceId } | "day";
+
+/** Replaces the limits that admins set in place of the configured ones. Without any, the configured ones apply. */
+export interface BudgetPut extends RowWrite {
+  readonly kind: "budget.put";
+  readonly scope: BudgetScope;
+  readonly limits: BudgetChange;
+}
+
+export type UsageRowWrite = UsageAdd | BudgetPut;
+
+export interface UsageReads {
+  /** Of one caller, or of all. */
+  ofDay(day: string, caller?: InstanceId): Promise<UsageTotals | undefined>;
+  /** Days with any usage, newest first. `to` is included. */
+  days(options: {
+    caller?: InstanceId;
+    from?: string;
+    to?: string;
+    limit: number;
+  }): Promise<readonly { readonly day: string; readonly used: UsageTotals }[]>;
+  /** By agent, of one caller or of all, the most expensive first. */
+  agents(
+    day: string,
+    limit: number,
+    caller?: InstanceId,
+  ): Promise<readonly { readonly agent: string; readonly used: UsageTotals }[]>;
+  /** The most expensive first. */
+  callers(
+    day: string,
+    limit: number,
+  ): Promise<readonly { readonly caller: InstanceId; readonly used: UsageTotals }[]>;
+  /** Limits that admins set, as they are stored. */
+  limits(scope: BudgetScope): Promise<BudgetChange | undefined>;
+  /** All callers with limits of their own, in order. */
+  limitedCallers(
+    limit: number,
+    after?: InstanceId,
+  ): Promise<readonly { readonly caller: InstanceId; readonly limits: BudgetChange }[]>;
 }
 
 export interface MemoryItem {

@@ -6,9 +6,43 @@ import {
   duration,
   durationKind,
   integer,
+  isTable,
+  type Kind,
   type SettingValues,
+  setting,
   table,
 } from "../base/index.js";
+import { type BudgetLimits, budgetProblem, LIMIT_KEYS, LIMIT_NAMES } from "./usage.js";
+
+const budgetKind: Kind<BudgetLimits> = {
+  name: "a table with 'max_cost', 'max_tokens' and 'max_calls': numbers from 0, each optional",
+  brief: "`max_cost`, `max_tokens`, `max_calls`",
+  parse: (raw) => {
+    const rejected = { problem: undefined };
+    if (!isTable(raw)) return rejected;
+    const limits: { -readonly [K in keyof BudgetLimits]: BudgetLimits[K] } = {};
+    const left = new Map(Object.entries(raw));
+    for (const name of LIMIT_NAMES) {
+      const value = left.get(LIMIT_KEYS[name]);
+      left.delete(LIMIT_KEYS[name]);
+      if (value === undefined) continue;
+      if (typeof value !== "number") return rejected;
+      limits[name] = value;
+    }
+    return left.size > 0 || budgetProblem(limits) !== undefined ? rejected : { value: limits };
+  },
+  fromText: (text) => {
+    const pairs = text.split(",").map((pair) => pair.split("=").map((part) => part.trim()));
+    if (pairs.some((pair) => pair.length !== 2 || pair[1] === "")) return text;
+    return Object.fromEntries(pairs.map(([name = "", value = ""]) => [name, Number(value)]));
+  },
+  show: (limits) => {
+    const pairs = LIMIT_NAMES.filter((name) => limits[name] !== undefined);
+    return pairs.length === 0
+      ? "none"
+      : pairs.map((name) => `${LIMIT_KEYS[name]}=${limits[name]}`).join(", ");
+  },
+};
 
 export const runtimeSettings = defineSettings({
   maxSteps: integer("server.settings.task_message_limit", {
@@ -144,6 +178,18 @@ export const runtimeSettings = defineSettings({
     min: 1,
     default: 5_000,
     doc: "Entries after which a journal gets a snapshot, and again whenever it has doubled.",
+  }),
+  taskBudget: setting("budgets.task", budgetKind, {
+    default: {},
+    doc: "Limits on what the model calls of one task use, such as `{ max_cost = 0.5, max_calls = 50 }`. A swarm can set its own.",
+  }),
+  callerBudget: setting("budgets.caller", budgetKind, {
+    default: {},
+    doc: "The same for all tasks of one caller in one day (UTC).",
+  }),
+  dayBudget: setting("budgets.day", budgetKind, {
+    default: {},
+    doc: "The same for all tasks of the server in one day (UTC).",
   }),
   followerBacklog: integer("limits.stream_backlog", {
     min: 1,

@@ -65,9 +65,36 @@ const WaitingApproval = z
   })
   .meta({ id: "WaitingApproval", description: "A call that runs once a person has approved it." });
 
-export const HoldReason = z.literal("credentials").meta({
+export const HoldReason = z.enum(["credentials", "budget"]).meta({
   description: "What an agent needs before the paused task can continue; the response says how to supply it.",
 });
+
+const UsageFields = {
+  calls: z.int().meta({ description: "Model calls, including failed ones." }),
+  failed_calls: z.int(),
+  tokens: z
+    .object({ input: z.number(), output: z.number(), cached: z.number() })
+    .meta({ description: "`cached` is part of `input`." }),
+  cost: z.number().nullable().meta({ description: "Null if no model had a price." }),
+};
+
+export const UsageBody = z.object(UsageFields).meta({ id: "Usage", description: "What model calls used." });
+
+export const BudgetBody = z
+  .object({
+    max_cost: z.number().min(0).exactOptional(),
+    max_tokens: z.int().min(0).exactOptional().meta({ description: "Input and output together." }),
+    max_calls: z.int().min(0).exactOptional(),
+  })
+  .meta({ id: "Budget", description: "Limits on what model calls use. Absent: no limit." });
+
+export const BudgetChangeBody = z
+  .strictObject({
+    max_cost: z.number().min(0).nullable().exactOptional(),
+    max_tokens: z.int().min(0).nullable().exactOptional(),
+    max_calls: z.int().min(0).nullable().exactOptional(),
+  })
+  .meta({ id: "BudgetChange", description: "A number sets a limit, null lifts it, and absent keeps it." });
 
 export const TaskRecord = z
   .object({
@@ -101,6 +128,17 @@ export const TaskRecord = z
       )
       .exactOptional()
       .meta({ description: "Answers of other swarms that the task waits for." }),
+    usage: z
+      .object({ ...UsageFields, agents: z.record(z.string(), UsageBody) })
+      .exactOptional()
+      .meta({ id: "TaskUsage", description: "What its model calls used, in all and by agent." }),
+    budget: z
+      .object({
+        owner: BudgetBody.meta({ description: "Limits that the owner set." }),
+        configured: BudgetBody.meta({ description: "Limits of the operator for one task." }),
+      })
+      .exactOptional()
+      .meta({ id: "TaskBudget", description: "Limits for this task, if there are any." }),
   })
   .meta({ id: "TaskRecord", description: "Everything about a task, its events included." });
 
@@ -115,6 +153,7 @@ const TaskSummary = z
     updated_time: z.string(),
     is_running: z.boolean(),
     completed: z.boolean(),
+    usage: UsageBody.exactOptional(),
   })
   .meta({ id: "TaskSummary" });
 

@@ -63,7 +63,7 @@ function withoutEvents(
   key: JournalKey,
   title: string | undefined,
 ): Promise<TaskRecord | undefined> {
-  return mailroom.runtime.read(key, (state) => recordOf(state, [], title, mailroom.runtime.rules.limits));
+  return mailroom.runtime.read(key, (state) => recordOf(state, [], title, mailroom.runtime.rules));
 }
 
 /** A record whose `events` are read from the task while it is written. */

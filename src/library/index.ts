@@ -2,6 +2,7 @@
 
 export type { Answer } from "./answer.js";
 export type { Approval } from "./approvals.js";
+export type { DayUsage } from "./budgets.js";
 export { DefinitionInForce } from "./definition.js";
 export { DeltaFeed } from "./delta-feed.js";
 export { type AskOptions, Instance, type PostedTask } from "./instance.js";

@@ -24,6 +24,7 @@ import type { Bus } from "../journal/index.js";
 import { type Durability, openStore } from "../store/index.js";
 
 import { Approvals } from "./approvals.js";
+import { Budgets } from "./budgets.js";
 import { Instance } from "./instance.js";
 import { Retention, type RetentionOptions } from "./retention.js";
 
@@ -90,6 +91,8 @@ export class Mailroom {
   readonly bus: Bus;
   /** Questions of tasks to people, and who may answer them. */
   readonly approvals: Approvals;
+  /** What model calls used, and the limits on it. */
+  readonly budgets: Budgets;
   /**
    * Resolves when the store has failed permanently. Pending calls have been rejected by then, and the mailroom closes
    * itself. Opening it again continues from what is on disk.
@@ -134,6 +137,7 @@ export class Mailroom {
     });
     const { runtime } = this;
     this.approvals = new Approvals({ runtime, store, clock });
+    this.budgets = new Budgets({ runtime, store, clock });
     this.#retention =
       retention === undefined
         ? undefined

@@ -3,6 +3,7 @@ import { MailroomError } from "../base/index.js";
 import type {
   ApprovalDecision,
   BreakpointResult,
+  BudgetChange,
   DeltaNotification,
   HistoryItem,
   InstanceId,
@@ -123,7 +124,7 @@ export class Task {
     const events: MailEvent[] = [];
     for await (const event of this.events()) events.push(event);
     const title = await this.#title(this.key);
-    return this.#read((state) => recordOf(state, events, title, this.#runtime.rules.limits));
+    return this.#read((state) => recordOf(state, events, title, this.#runtime.rules));
   }
 
   /** An agent's memory of the task. */
@@ -213,6 +214,18 @@ export class Task {
   /** The same, resolving as soon as the decisions are durable. */
   decideLater(decisions: readonly ApprovalDecision[]): Promise<PostReceipt> {
     return this.#runtime.answerApprovals({ key: this.key, taskId: this.id }, { decisions });
+  }
+
+  /**
+   * Changes the limits on what model calls of the task use: a number sets one, `null` lifts it. A task that was paused at
+   * a limit continues if none is reached any more.
+   * @throws MailroomError `bad_input`, `forbidden` for a task of another swarm's caller
+   */
+  async setBudget(limits: BudgetChange): Promise<void> {
+    const { role, id } = this.#instance;
+    if (role === "swarm")
+      throw new MailroomError("forbidden", "the budget of another swarm's task is not its own");
+    await this.#runtime.setTaskBudget(this.key, { limits, by: { role, id } });
   }
 
   /** @throws MailroomError `already_ended` */

@@ -49,7 +49,7 @@ export {
   parseSwarmFile,
   within,
 } from "./swarm-file/read.js";
-export { ActionEntry, AgentEntry, McpServerEntry, SwarmEntry } from "./swarm-file/schema.js";
+export { ActionEntry, AgentEntry, BudgetEntry, McpServerEntry, SwarmEntry } from "./swarm-file/schema.js";
 export { zodFindings } from "./swarm-file/zod-findings.js";
 export * from "./tool-arguments.js";
 export { isMailToolName, type MailToolName } from "./tool-table.js";

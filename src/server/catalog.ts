@@ -53,6 +53,7 @@ export const catalog = {
     auth: "Authentication.",
     "auth.jwt": "JSON Web Tokens of an identity provider. Set exactly one of the four keys.",
     limits: "Limits. Calls beyond them get 429 or 503.",
+    budgets: "Limits on what model calls use. At a limit the task pauses: see models.md.",
     store: "Storage.",
     log: "Logs.",
     models: "Model providers: see models.md.",

@@ -1,6 +1,6 @@
 import type { TokenReads } from "../auth/index.js";
 import type { ConversationReads } from "../conversations/index.js";
-import type { ApprovalReads, KeyValueStore, Store } from "../engine/index.js";
+import type { ApprovalReads, KeyValueStore, Store, UsageReads } from "../engine/index.js";
 import type { FederationReads } from "../federation/index.js";
 import type { StoreDriver } from "../journal/index.js";
 import type { MeshReads } from "../mesh/index.js";
@@ -22,6 +22,7 @@ export interface FullStore extends Store {
   readonly mesh: MeshReads;
   readonly memory: KeyValueStore;
   readonly approvals: ApprovalReads;
+  readonly usage: UsageReads;
   /** Opened on first use and closed with the store. Absent in a store that cannot search. */
   searchIndex?(): SearchIndex;
   /** Bytes on disk, of the data and of the log before it. Absent where that is not known. */

@@ -1,6 +1,6 @@
 /** `defineAgent`: an agent in code. */
 import { type FunctionAgentOptions, functionAgent, type MailFunction } from "../agents/index.js";
-import type { Action, AgentDefinition, LocalImplementation } from "../engine/index.js";
+import type { Action, AgentDefinition, BudgetLimits, LocalImplementation } from "../engine/index.js";
 
 interface AgentTraits {
   readonly name: string;
@@ -20,6 +20,8 @@ interface AgentTraits {
   readonly actions?: readonly (Action | string)[];
   /** MAIL tools that it does not get. */
   readonly excludeTools?: readonly string[];
+  /** Limits on what its model calls use in one task. At a limit the task pauses. */
+  readonly budget?: BudgetLimits;
 }
 
 /** An agent that runs in this process. */
@@ -70,6 +72,7 @@ export function defineAgent(options: AgentOptions): DefinedAgent {
     toolFormat: options.toolFormat ?? "responses",
     actions: actions.map((action) => (typeof action === "string" ? action : action.name)),
     excludeTools: [...(options.excludeTools ?? [])],
+    ...(options.budget === undefined ? {} : { budget: { ...options.budget } }),
     implementation: "remote" in options ? { kind: "remote" } : localMind(options),
     ownActions: actions.filter((action): action is Action => typeof action !== "string"),
   };

@@ -2,7 +2,13 @@
 
 import { MailroomError } from "../base/index.js";
 import { digest } from "../base/node.js";
-import type { Action, AgentDefinition, SwarmDefinition } from "../engine/index.js";
+import {
+  type Action,
+  type AgentDefinition,
+  type BudgetLimits,
+  budgetProblem,
+  type SwarmDefinition,
+} from "../engine/index.js";
 import {
   checkSwarm,
   formatPath,
@@ -36,6 +42,8 @@ export interface SwarmOptions {
   readonly breakpointTools?: readonly string[];
   /** MAIL tools that no agent gets. Default: none. */
   readonly excludeTools?: readonly string[];
+  /** Limits on what the model calls of one task use, in place of those of the server. At a limit the task pauses. */
+  readonly budget?: BudgetLimits;
 }
 
 /** The error of an invalid swarm definition. */
@@ -54,8 +62,20 @@ export function defineSwarm(options: SwarmOptions): SwarmDefinition {
   const actions = gatherActions(options);
   const outline = outlineOf(options, chooseEntrypoint(options), actions);
   const { errors } = checkSwarm(outline);
-  if (errors.length > 0) throw badSwarm(options.name, errors.map(toProblem));
+  const problems = [...errors.map(toProblem), ...budgetProblems(options)];
+  if (problems.length > 0) throw badSwarm(options.name, problems);
   return assemble(options, outline.entrypoint, actions);
+}
+
+function budgetProblems({ budget = {}, agents }: SwarmOptions): SwarmFileProblem[] {
+  const found: SwarmFileProblem[] = [];
+  const check = (path: string, limits: BudgetLimits): void => {
+    const message = budgetProblem(limits);
+    if (message !== undefined) found.push({ path, message: keysInCamelCase(message) });
+  };
+  check("budget", budget);
+  for (const [index, agent] of agents.entries()) check(`agents[${index}].budget`, agent.budget ?? {});
+  return found;
 }
 
 /** Actions of the swarm and of its agents. Shared actions appear once. */
@@ -80,6 +100,7 @@ export function assemble(
     enableInterswarm: options.enableInterswarm ?? false,
     breakpointTools: [...(options.breakpointTools ?? [])],
     excludeTools: [...(options.excludeTools ?? [])],
+    ...(options.budget !== undefined && { budget: { ...options.budget } }),
   };
   return {
     ...data,
@@ -91,7 +112,7 @@ export function assemble(
 
 function agentData(agent: DefinedAgent | AgentDefinition): unknown {
   const { name, description, commTargets, enableEntrypoint, enableInterswarm, canCompleteTasks } = agent;
-  const { toolFormat, actions, excludeTools, implementation } = agent;
+  const { toolFormat, actions, excludeTools, implementation, budget } = agent;
   return {
     name,
     description,
@@ -104,6 +125,7 @@ function agentData(agent: DefinedAgent | AgentDefinition): unknown {
     excludeTools,
     mind: implementation.kind,
     origin: "origin" in agent ? agent.origin : undefined,
+    budget,
   };
 }
 
@@ -181,6 +203,9 @@ const FILE_KEYS = [
   "comm_targets",
   "breakpoint_tools",
   "exclude_tools",
+  "max_cost",
+  "max_tokens",
+  "max_calls",
 ] as const;
 
 function keysInCamelCase(text: string): string {

@@ -19,6 +19,7 @@ import {
   type UnplacedProblem,
   within,
 } from "../mail/index.js";
+import { toBudget } from "./budget.js";
 import { type Builtins, defaultBuiltins } from "./builtins.js";
 import { assemble } from "./define.js";
 import { loadModuleExport, type ModuleLoader } from "./modules.js";
@@ -199,6 +200,7 @@ function inCode(entry: SwarmEntry) {
     enableInterswarm: entry.enable_interswarm,
     breakpointTools: entry.breakpoint_tools,
     excludeTools: entry.exclude_tools,
+    ...toBudget(entry.budget),
   };
 }
 

@@ -6,6 +6,7 @@ import { didYouMean, isRecord } from "../base/index.js";
 import type { AgentEntry, SwarmEntry, UnplacedProblem } from "../mail/index.js";
 import { within } from "../mail/index.js";
 import { type DefinedAgent, defineAgent } from "./agent.js";
+import { toBudget } from "./budget.js";
 import { type Builtins, MODEL_AGENTS, modelOfExample } from "./builtins.js";
 import { badReference, parseReference } from "./references.js";
 import type { ResolvedAction } from "./resolve-actions.js";
@@ -45,6 +46,7 @@ function toTraits(entry: AgentEntry) {
     toolFormat: entry.tool_format,
     actions: entry.actions,
     excludeTools: entry.exclude_tools,
+    ...toBudget(entry.budget),
   };
 }
 

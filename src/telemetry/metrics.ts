@@ -1,6 +1,13 @@
 /** Metrics for Prometheus, one registry per server. */
 import type { Registry } from "prom-client";
-import { ALL_TASKS_CHANNEL, isCommitNotification, outcomeOf, type RoundOutcome } from "../engine/index.js";
+import {
+  ALL_TASKS_CHANNEL,
+  type Entry,
+  isCommitNotification,
+  outcomeOf,
+  type RoundOutcome,
+  totalsOf,
+} from "../engine/index.js";
 import type { Bus, WriterHealth } from "../journal/index.js";
 
 export interface Figures {
@@ -20,6 +27,15 @@ export interface Figures {
   readonly outboxWaiting: () => number | null;
 }
 
+const USAGE_NAMES = [
+  "calls",
+  "failedCalls",
+  "inputTokens",
+  "outputTokens",
+  "cachedInputTokens",
+  "cost",
+] as const;
+
 export class Metrics {
   readonly #figures: Figures;
   readonly #requests = new Durations(
@@ -34,6 +50,15 @@ export class Metrics {
   readonly #rounds = new LabelCounts<RoundOutcome["status"]>();
   readonly #answeredTurns = new LabelCounts<string>();
   readonly #failedTurns = new LabelCounts<string>();
+  readonly #usage = {
+    calls: new LabelCounts<string>(),
+    failedCalls: new LabelCounts<string>(),
+    inputTokens: new LabelCounts<string>(),
+    outputTokens: new LabelCounts<string>(),
+    cachedInputTokens: new LabelCounts<string>(),
+    cost: new LabelCounts<string>(),
+  };
+  readonly #budgetPauses = new LabelCounts<"all">();
   readonly #failedAuthentications = new LabelCounts<"all">();
   readonly #droppedListeners = new LabelCounts<"all">();
   #registry: Promise<Registry> | undefined;
@@ -47,6 +72,8 @@ export class Metrics {
     const subscription = bus.subscribe(ALL_TASKS_CHANNEL, (note) => {
       if (!isCommitNotification(note)) return;
       for (const entry of note.entries) {
+        this.#countUsage(entry);
+        if (entry.t === "paused" && entry.reason === "budget") this.#budgetPauses.add("all");
         const outcome = outcomeOf(entry);
         if (outcome !== undefined) this.#rounds.add(outcome.status);
         else if (entry.t === "turn") this.#answeredTurns.add(entry.agent);
@@ -58,6 +85,15 @@ export class Metrics {
       }
     });
     return () => subscription.close();
+  }
+
+  /** A call that is about to start is counted when its turn ends. */
+  #countUsage(entry: Entry): void {
+    if (!("usage" in entry) || entry.usage === undefined || ("begun" in entry && entry.begun === true))
+      return;
+    const { agent } = entry;
+    const used = { cost: 0, ...totalsOf(entry.usage) };
+    for (const name of USAGE_NAMES) if (used[name] > 0) this.#usage[name].add(agent, used[name]);
   }
 
   request(method: string, route: string, status: number, seconds: number): void {
@@ -128,6 +164,35 @@ export class Metrics {
         }
       },
     });
+    const byAgent = (name: string, help: string, tallies: Readonly<Record<string, LabelCounts<string>>>) =>
+      new Counter({
+        name,
+        help,
+        labelNames: ["agent", "kind"],
+        registers,
+        collect() {
+          for (const [kind, tally] of Object.entries(tallies)) {
+            for (const [agent, more] of tally.take()) this.inc({ agent, kind }, more);
+          }
+        },
+      });
+    const usage = this.#usage;
+    byAgent("mailroom_model_calls_total", "Model calls by agent: all, and those of them that failed.", {
+      all: usage.calls,
+      failed: usage.failedCalls,
+    });
+    byAgent(
+      "mailroom_model_tokens_total",
+      "Tokens of model calls by agent; cached ones are part of the input.",
+      {
+        input: usage.inputTokens,
+        output: usage.outputTokens,
+        cached: usage.cachedInputTokens,
+      },
+    );
+    byAgent("mailroom_model_cost_total", "Cost of model calls by agent, in the currency of the prices.", {
+      all: usage.cost,
+    });
     const count = (name: string, help: string, tally: LabelCounts<"all">) =>
       new Counter({
         name,
@@ -138,6 +203,7 @@ export class Metrics {
         },
       });
     count("mailroom_failed_authentications_total", "Failed authentications.", this.#failedAuthentications);
+    count("mailroom_budget_pauses_total", "Tasks that were paused at a budget's limit.", this.#budgetPauses);
     count(
       "mailroom_dropped_listeners_total",
       "Streams closed because their reader was too slow.",
@@ -202,8 +268,8 @@ export class Metrics {
 class LabelCounts<K extends string> {
   #counts = new Map<K, number>();
 
-  add(key: K): void {
-    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+  add(key: K, more = 1): void {
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + more);
   }
 
   /** Returns the counts since the last call. */

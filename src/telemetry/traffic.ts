@@ -53,7 +53,11 @@ export class Traffic {
       case "turn":
         return this.#answered(entry.agent, entry.usage);
       case "turn_failed":
-        return this.#failed(entry.agent);
+        return this.#failed(entry.agent, entry.usage);
+      case "paused":
+        return this.#used(entry.agent, entry.usage);
+      case "usage":
+        return entry.begun === true ? undefined : this.#used(entry.agent, entry.usage);
       case "completed":
         return this.#edge(nameOf(entry.message.message.sender), "user", "completion");
       default:
@@ -119,7 +123,12 @@ export class Traffic {
     const counts = this.#agent(name);
     if (counts === undefined) return;
     counts.turns++;
-    if (usage === undefined) return;
+    this.#used(name, usage);
+  }
+
+  #used(name: string, usage: Usage | undefined): void {
+    const counts = usage === undefined ? undefined : this.#agent(name);
+    if (usage === undefined || counts === undefined) return;
     counts.input += usage.inputTokens ?? 0;
     counts.output += usage.outputTokens ?? 0;
     counts.cached += usage.cachedInputTokens ?? 0;
@@ -127,11 +136,12 @@ export class Traffic {
     if (usage.cost !== undefined) counts.cost = (counts.cost ?? 0) + usage.cost;
   }
 
-  #failed(name: string): void {
+  #failed(name: string, usage: Usage | undefined): void {
     const counts = this.#agent(name);
     if (counts === undefined) return;
     counts.turns++;
     counts.failed++;
+    this.#used(name, usage);
   }
 
   #edge(from: string, to: string, type: string): void {

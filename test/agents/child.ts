@@ -11,6 +11,8 @@ export interface ChildOptions {
   readonly toolFormat: "completions" | "responses";
   /** The action that never ends in this process. */
   readonly hold?: string;
+  /** The owner's limit. */
+  readonly maxCalls?: number;
 }
 
 const options: ChildOptions = JSON.parse(process.argv[2] ?? "{}");
@@ -60,8 +62,9 @@ const mailroom = await Mailroom.open({
   }),
 });
 const alive = setInterval(() => {}, 1_000);
+const budget = options.maxCalls === undefined ? {} : { budget: { maxCalls: options.maxCalls } };
 const ann = mailroom.user("ann");
-const task = (await ann.task("t")) ?? (await ann.post("How are we?", { taskId: "t" })).task;
+const task = (await ann.task("t")) ?? (await ann.post("How are we?", { taskId: "t", ...budget })).task;
 for await (const _event of task.events({ live: "round" }));
 const journal = [];
 for await (const { entry } of task.journal()) journal.push(entry);

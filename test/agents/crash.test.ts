@@ -60,7 +60,9 @@ interface Life {
   readonly ended: Promise<unknown>;
 }
 
-function live(way: Pick<ChildOptions, "llm" | "toolFormat">, hold?: string): Life {
+type Way = Pick<ChildOptions, "llm" | "toolFormat" | "maxCalls">;
+
+function live(way: Way, hold?: string): Life {
   const options: ChildOptions = { data, env: models.env, ...way, ...(hold !== undefined && { hold }) };
   const child = spawn(process.execPath, [compiled.script, JSON.stringify(options)], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -73,7 +75,7 @@ function live(way: Pick<ChildOptions, "llm" | "toolFormat">, hold?: string): Lif
   return { child, said, ended: new Promise((resolve) => child.once("close", resolve)) };
 }
 
-async function lastLife(way: Pick<ChildOptions, "llm" | "toolFormat">): Promise<JournalEntry[]> {
+async function lastLife(way: Way): Promise<JournalEntry[]> {
   const { said, ended } = live(way);
   const line = (await said) ?? "";
   await ended;
@@ -127,6 +129,33 @@ describe("killed during a model call", { timeout: 60_000 }, () => {
       expect(models.requests).toHaveLength(5);
     },
   );
+});
+
+describe("killed during a model call of a task with a budget", { timeout: 60_000 }, () => {
+  it("[AGT-BUDGET-07] the call counts although its end is unknown, and the limit holds over restarts", async () => {
+    const way = { ...(WAYS[0] ?? expect.fail()), maxCalls: 4 };
+    for (const nth of [2, 3]) {
+      const asked = new Promise<void>((resolve) => {
+        models.model = (request, count) => {
+          if (count !== nth) return thinking(request, count);
+          resolve();
+          return { silent: true };
+        };
+      });
+      const life = live(way);
+      await asked;
+      life.child.kill("SIGKILL");
+      await life.ended;
+    }
+    const journal = await lastLife(way);
+    // One call of the head, two of the clerk that were killed, and one that was answered.
+    expect(models.requests).toHaveLength(4);
+    expect(journal.at(-1)).toMatchObject({ t: "paused", reason: "budget" });
+    expect(journal.filter((entry) => entry.t === "usage" && entry.begun === true)).toHaveLength(4);
+    // The next process does not call either.
+    expect((await lastLife(way)).at(-1)).toMatchObject({ t: "paused", reason: "budget" });
+    expect(models.requests).toHaveLength(4);
+  });
 });
 
 describe("killed during an action", { timeout: 60_000 }, () => {

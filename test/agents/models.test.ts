@@ -47,7 +47,7 @@ describe.each(ways(() => server))("$name", (way) => {
     expect(first?.system).toContain("You lead the office.");
     expect(first?.system).toContain("clerk: Knows the stock (can use: look_up)");
     const [turn] = await turnsOf(office);
-    expect(turn?.usage).toMatchObject({ inputTokens: 10, outputTokens: 5 });
+    expect(turn?.usage).toMatchObject({ inputTokens: 1_500, outputTokens: 50 });
   });
 
   it("[AGT-MODEL-02] continues in a second round with its whole history", async () => {

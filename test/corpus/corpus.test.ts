@@ -39,6 +39,8 @@ const KINDS: Readonly<Record<EntryKind, true>> = {
   approvers: true,
   approval_asked: true,
   approval_answered: true,
+  usage: true,
+  budget: true,
   redefined: true,
 };
 

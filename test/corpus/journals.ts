@@ -18,6 +18,9 @@ export interface Summary {
   readonly agents: Readonly<Record<string, AgentSummary>>;
   readonly outstanding: number;
   readonly outbound: number;
+  readonly usage?: unknown;
+  readonly budget?: unknown;
+  readonly adminBudget?: unknown;
 }
 
 interface AgentSummary {
@@ -50,6 +53,9 @@ export function summaryOf(state: TaskState): Summary {
     agents: Object.fromEntries(agents),
     outstanding: state.outstanding.length,
     outbound: state.outbound.length,
+    ...(state.usage !== undefined && { usage: state.usage }),
+    ...(state.budget !== undefined && { budget: state.budget }),
+    ...(state.adminBudget !== undefined && { adminBudget: state.adminBudget }),
   };
 }
 

@@ -32,9 +32,9 @@ function messageOf(entry: Entry): MAILMessage | undefined {
   }
 }
 
-/** Unknown values must be absent, not null. Arguments belong to agents, and `maxSteps: null` means no limit. */
+/** Unknown values must be absent, not null. Arguments belong to agents, and a limit of null means no limit. */
 function nullsIn(value: unknown, path: string): string[] {
-  if (value === null) return path === "/maxSteps" ? [] : [`${path} is null`];
+  if (value === null) return /\/max(?:Steps|Cost|Tokens|Calls)$/.test(path) ? [] : [`${path} is null`];
   if (typeof value !== "object") return [];
   return Object.entries(value).flatMap(([key, inner]) =>
     key === "args" ? [] : nullsIn(inner, `${path}/${key}`),

@@ -19,6 +19,7 @@ import { evolve, fold } from "../../src/engine/task/evolve.js";
 import type { EngineLimits, SwarmRules } from "../../src/engine/task/rules.js";
 import { freeze, thaw } from "../../src/engine/task/snapshot.js";
 import type { AgentState, TaskState } from "../../src/engine/task/state.js";
+import type { BudgetLimits } from "../../src/engine/usage.js";
 import { createAgentAddress } from "../../src/mail/address.js";
 import { buildBroadcast, buildInterrupt, buildRequest } from "../../src/mail/build.js";
 import type { MAILAddress, MAILMessage } from "../../src/mail/message.js";
@@ -45,6 +46,7 @@ export interface TestTaskOptions {
   readonly type?: "request" | "broadcast" | "interrupt";
   readonly to?: readonly string[];
   readonly body?: string;
+  readonly budget?: BudgetLimits;
 }
 
 export interface PostOptions {
@@ -87,6 +89,7 @@ export class TestTask {
           entrypoint: this.rules.entrypoint,
           ...(options.maxSteps !== undefined && { maxSteps: options.maxSteps }),
           ...(options.manual === true && { manual: true as const }),
+          ...(options.budget !== undefined && { budget: options.budget }),
         },
         message,
         to,

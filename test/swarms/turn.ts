@@ -103,6 +103,7 @@ export class Story {
       emitDelta: () => {},
       resetDeltas: () => {},
       reportUsage: () => {},
+      beginCall: async () => {},
       ...changes,
     };
   }

@@ -19,6 +19,8 @@ export interface Failure {
   readonly detail: string;
   /** Milliseconds. */
   readonly retryAfter?: number;
+  /** The provider may have worked on the prompt before the call failed, and may charge for it. */
+  readonly isCharged?: true;
   /** The provider limits us: other calls should wait as well. */
   readonly isLimit?: true;
 }
@@ -58,13 +60,15 @@ const MAX_DETAIL = 2_000;
 /** @param now milliseconds since the epoch, for `Retry-After`. */
 export function failureOf(error: unknown, now: number): Failure {
   const detail = textOf(error).slice(0, MAX_DETAIL);
-  if (hasCode(error, "timed_out")) return { kind: "transient", problem: error.message, detail };
+  if (hasCode(error, "timed_out")) {
+    return { kind: "transient", problem: error.message, detail, isCharged: true };
+  }
   if (isTransient(error)) return { kind: "transient", problem: "the provider could not be reached", detail };
   if (hasCode(error, "model_failed")) return streamFailure(error);
   if (!isCallError(error)) {
     // A connection that breaks during an answer surfaces as a bare TypeError of `fetch`.
     return error instanceof TypeError
-      ? { kind: "transient", problem: "the connection to the provider broke", detail }
+      ? { kind: "transient", problem: "the connection to the provider broke", detail, isCharged: true }
       : { kind: "final", problem: "the call failed", detail };
   }
   return statusFailure(error, now);
@@ -75,7 +79,7 @@ function streamFailure({ message, details }: MailroomError): Failure {
   const detail = text.slice(0, MAX_DETAIL);
   if (TOO_LONG.test(text)) return { kind: "too_long", problem: message, detail };
   const isKnown = isRecord(details.detail) && !TRANSIENT_WORDS.test(text);
-  return { kind: isKnown ? "final" : "transient", problem: message, detail };
+  return { kind: isKnown ? "final" : "transient", problem: message, detail, isCharged: true };
 }
 
 function statusFailure(error: CallError, now: number): Failure {
@@ -89,6 +93,7 @@ function statusFailure(error: CallError, now: number): Failure {
         ? "the provider could not be reached"
         : "the provider's answer is unreadable",
       detail,
+      ...(!error.isRetryable && { isCharged: true }),
     };
   }
   const problem = `status ${status}${typeOf(body)}`;

@@ -7,6 +7,7 @@ import {
   retry,
   urgentClock,
 } from "../../base/index.js";
+import { TurnHeldError } from "../../engine/index.js";
 import { type Failure, failureOf } from "./failures.js";
 
 export interface RetryParts {
@@ -59,6 +60,8 @@ export async function withRetries<T>(attempt: () => Promise<T>, parts: RetryPart
     signal,
     clock: urgentClock,
     classify: (error, failures) => {
+      // Not a failure of the call: it may not be made.
+      if (error instanceof TurnHeldError) throw error;
       const failure = failureOf(error, now());
       onFailure?.(failure);
       if (failure.kind !== "transient" || failures > maxRetries) {

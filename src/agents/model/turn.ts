@@ -29,7 +29,7 @@ import type { PromptCache, PromptPrefix } from "./prompt-cache.js";
 import { buildRequest } from "./request.js";
 import { failedBecause, withRetries } from "./retry.js";
 import type { ModelTraits } from "./traits.js";
-import { UsageCount } from "./usage.js";
+import { estimateCall, UsageCount } from "./usage.js";
 
 export interface ModelSetup {
   /** `provider/model`. */
@@ -85,6 +85,8 @@ export async function takeTurn(candidates: readonly Candidate[], turn: Turn): Pr
       return await new ModelTurn(setup, turn, { token, usage, hasFallback, stream }).run();
     } catch (error) {
       turn.signal.throwIfAborted();
+      // No other model is cheaper than none.
+      if (error instanceof TurnHeldError && error.reason === "budget") throw error;
       if (error instanceof TurnHeldError) held ??= error;
       else if (hasFallback && mayFallBack(error)) failed = error;
       else throw error;
@@ -304,7 +306,12 @@ class ModelTurn {
       const added = stream.add(part);
       if (added !== "") print?.(added);
     };
-    const call = (): Promise<ModelAnswer> => {
+    const estimate = estimateCall(options, name, params.prices);
+    const call = async (): Promise<ModelAnswer> => {
+      const { inputTokens, cost } = estimate;
+      await this.#turn.beginCall({ model: name, inputTokens, ...(cost !== undefined && { cost }) });
+      usage.begin(estimate);
+      this.#reportUsage();
       if (!quiet) stream.begin();
       return callModel({
         model,
@@ -323,16 +330,16 @@ class ModelTurn {
       policy: backoff,
       onFailure: (failure) => this.#note(failure),
     });
-    usage.add(answer.usage, name, params.prices);
+    usage.answered(answer.usage, answer.content);
     this.#reportUsage();
     return answer;
   }
 
   /** Makes a failed call visible: in our words to users, in the provider's words to the operator. */
-  #note({ problem, detail }: Failure): void {
+  #note({ problem, detail, isCharged }: Failure): void {
     const { name, secrets, report } = this.#setup;
     const { token, usage } = this.#parts;
-    usage.failed({ model: name, problem });
+    usage.failed({ model: name, problem }, isCharged);
     this.#reportUsage();
     const { agent, task } = this.#turn;
     const words = withoutSecrets(detail, token === undefined ? secrets : [...secrets, token]);

@@ -1,7 +1,7 @@
 /** `mailroom tasks`: the tasks of a running or stopped server. */
 
 import { MailroomError } from "../../base/index.js";
-import type { ApprovalDecision } from "../../client/index.js";
+import type { ApprovalDecision, Budget, BudgetChange } from "../../client/index.js";
 import { TASK_STATUSES } from "../../engine/index.js";
 import { atServerOr } from "../../server/control.js";
 import { loadConfig } from "../../server/index.js";
@@ -12,7 +12,7 @@ import { type DecisionOptions, decideCalls } from "../decisions.js";
 import { EXIT, type ExitCode } from "../exit.js";
 import { type DataOptions, wholeNumber } from "../options.js";
 import { type EventPrinter, renderEvents, showAnswer } from "../repl/message-commands.js";
-import { taskTable } from "../tables.js";
+import { taskTable, usageText } from "../tables.js";
 import { localTasks, ownTasks, type TaskSource } from "../tasks/source.js";
 import { escapeControlCharacters, type Terminal } from "../terminal.js";
 
@@ -58,6 +58,8 @@ export async function showTask(
     }
     const head = `task ${task.task_id}  ${task.status}  ${task.task_owner}`;
     terminal.out(terminal.colors.bold(escapeControlCharacters(head)));
+    const { usage } = await source.budget(task);
+    if (usage !== undefined) terminal.out(terminal.colors.dim(usageText(usage)));
     for (const { from, to, since, until } of waits) {
       const end = until === null ? "" : ` until ${until}`;
       const state = since === null ? "is sending to" : "waits for";
@@ -93,6 +95,60 @@ export async function cancelTask(
     else terminal.out("cancelled");
     return EXIT.ok;
   });
+}
+
+export interface BudgetOptions extends TaskOptions {
+  readonly maxCost?: string;
+  readonly maxTokens?: string;
+  readonly maxCalls?: string;
+  readonly agent?: string;
+  readonly as?: string;
+}
+
+export async function budgetTask(
+  wanted: string,
+  options: BudgetOptions,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const change: BudgetChange = {
+    ...limit("max_cost", "--max-cost", options.maxCost),
+    ...limit("max_tokens", "--max-tokens", options.maxTokens),
+    ...limit("max_calls", "--max-calls", options.maxCalls),
+  };
+  return withSource(options, terminal, async (source) => {
+    const task = await source.find(wanted);
+    const { as, agent } = options;
+    const isChange = Object.keys(change).length > 0;
+    const shown = isChange
+      ? await source.setBudget(task, change, { as, agent })
+      : { status: task.status, ...(await source.budget(task)) };
+    const { status, budget, usage } = shown;
+    if (options.json === true) {
+      terminal.json({ task_id: task.task_id, status, budget: budget ?? null, usage: usage ?? null });
+      return EXIT.ok;
+    }
+    terminal.out(`${status}${usage === undefined ? "" : `, ${usageText(usage)}`}`);
+    terminal.out(`limits of the owner: ${limitsText(budget?.owner)}`);
+    terminal.out(`limits of the operator: ${limitsText(budget?.configured)}`);
+    return EXIT.ok;
+  });
+}
+
+function limit(key: keyof BudgetChange, flag: string, text: string | undefined): BudgetChange {
+  if (text === undefined) return {};
+  if (text === "none") return { [key]: null };
+  const value = Number(text);
+  const isWhole = key === "max_cost" || Number.isSafeInteger(value);
+  if (/^[0-9]+(\.[0-9]+)?$/.test(text) && isWhole) return { [key]: value };
+  const kind = key === "max_cost" ? "a number" : "a whole number";
+  throw new MailroomError("usage", `${flag} '${text}' must be ${kind} from 0, or 'none'`);
+}
+
+function limitsText({ max_cost, max_tokens, max_calls }: Budget = {}): string {
+  const texts = Object.entries({ max_cost, max_tokens, max_calls }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name} ${value}`],
+  );
+  return texts.length === 0 ? "none" : texts.join(", ");
 }
 
 export async function answerTask(

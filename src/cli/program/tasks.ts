@@ -25,6 +25,14 @@ export function addTasks(program: Command, terminal: Terminal, done: (code: Exit
   add("cancel", "cancel a task")
     .argument("<task>", "task id or internal key")
     .action(async (task, options) => done(await (await load()).cancelTask(task, options, terminal)));
+  add("budget", "show or change the limits on what a task's model calls use")
+    .argument("<task>", "task id or internal key")
+    .option("--max-cost <n>", "cost in the currency of the prices, or 'none'")
+    .option("--max-tokens <n>", "input and output tokens together, or 'none'")
+    .option("--max-calls <n>", "model calls including failed ones, or 'none'")
+    .option("--agent <name>", "the limits are those of this agent in the task; for admins")
+    .option("--as <role:id>", "the task's owner, to change limits that the owner set")
+    .action(async (task, options) => done(await (await load()).budgetTask(task, options, terminal)));
   add("answer", "answer the open breakpoint of a paused task")
     .argument("<task>", "task id")
     .argument("<answer...>", "a text, or CALL_ID=text for each of several calls")

@@ -24,6 +24,8 @@ export async function offlineTasks(data: string): Promise<TaskSource> {
     events: (task, { after }) => storedEvents(store, task, after),
     waits: async () => [],
     cancel: () => needsServer("cancel a task"),
+    setBudget: () => needsServer("change the budget of a task"),
+    budget: async ({ usage }) => (usage === undefined ? {} : { usage: { ...usage, agents: {} } }),
     answer: () => needsServer("answer a task"),
     as: () => {
       throw noServer("answer a task");
@@ -48,7 +50,10 @@ async function* allTasks(store: Store, status?: TaskSummary["status"]): AsyncGen
       ...(status !== undefined && { status }),
       ...(cursor !== undefined && { cursor }),
     });
-    yield* page.tasks.map((row) => ({ ...summaryOf(row) }));
+    for (const row of page.tasks) {
+      const { usage, ...summary } = summaryOf(row);
+      yield { ...summary, ...(usage !== undefined && { usage: { ...usage, tokens: { ...usage.tokens } } }) };
+    }
     cursor = page.nextCursor;
   } while (cursor !== undefined);
 }

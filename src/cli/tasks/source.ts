@@ -3,8 +3,10 @@ import { MailroomError } from "../../base/index.js";
 import type {
   AwaitedReply,
   BreakpointAnswer,
+  BudgetChange,
   MailClient,
   MessageAnswer,
+  TaskBudgetAnswer,
   TaskEvent,
   TaskStatus,
   TaskSummary,
@@ -22,6 +24,14 @@ export interface TaskSource {
   /** Answers of other swarms that a running task waits for. */
   waits(task: TaskSummary): Promise<readonly AwaitedReply[]>;
   cancel(task: TaskSummary): Promise<void>;
+  /** Changes limits: those of the owner, or, for admins, those of the operator for the task or one of its agents. */
+  setBudget(
+    task: TaskSummary,
+    change: BudgetChange,
+    options: { readonly as?: string | undefined; readonly agent?: string | undefined },
+  ): Promise<TaskBudgetAnswer>;
+  /** The task's limits and what it used. */
+  budget(task: TaskSummary): Promise<Pick<TaskBudgetAnswer, "budget" | "usage">>;
   answer(
     task: TaskSummary,
     answer: BreakpointAnswer,
@@ -48,6 +58,14 @@ export function ownTasks(client: MailClient): TaskSource {
       }),
     waits: async (task) => (await client.getTask(task.task_id)).waiting_for ?? [],
     cancel: (task) => client.cancelTask(task.task_id),
+    setBudget: async (task, change, { agent }) => {
+      if (agent === undefined) return client.setTaskBudget(task.task_id, change);
+      throw new MailroomError(
+        "usage",
+        "--agent: only admins set the limits of an agent, on the server's own machine",
+      );
+    },
+    budget: async (task) => client.getTask(task.task_id),
     answer: (task, answer, { signal }) => client.answerBreakpoint(task.task_id, answer, { signal }),
     as: () => client,
     close: async () => {},
@@ -76,6 +94,12 @@ export function localTasks(server: LocalServer): TaskSource {
       }),
     waits: async (task) => (await admin.getTask(keyOf(task))).waiting_for ?? [],
     cancel: (task) => admin.cancelTask(keyOf(task)),
+    setBudget: (task, change, { as, agent }) => {
+      if (agent !== undefined) return admin.setTaskBudget(keyOf(task), { agents: { [agent]: change } });
+      if (as !== undefined) return server.client(as).setTaskBudget(task.task_id, change);
+      return admin.setTaskBudget(keyOf(task), change);
+    },
+    budget: (task) => admin.getTask(keyOf(task)),
     answer: (task, answer, { as, signal }) =>
       clientAs(task, as).answerBreakpoint(task.task_id, answer, { signal }),
     as: clientAs,

@@ -30,6 +30,8 @@ const KINDS: Readonly<Record<EntryKind, string>> = {
   remote_event: "Remote event",
   contributed: "Contributors",
   compacted: "Memory summarized",
+  usage: "Model calls",
+  budget: "Budget",
   redefined: "New definition",
 };
 

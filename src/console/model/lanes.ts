@@ -468,6 +468,12 @@ class Lanes implements LanesModel {
           tone: "neutral",
         });
         return;
+      case "usage":
+        // Counted with the turn; the cost view has them.
+        return;
+      case "budget":
+        this.#row(entry, { kind: "note", label: `Budget set by ${entry.by}`, tone: "neutral" });
+        return;
       case "redefined":
         this.#row(entry, {
           kind: "note",

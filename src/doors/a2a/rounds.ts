@@ -53,7 +53,7 @@ export class RoundReader {
           : undefined;
       case "paused":
         return this.#changeStatus(
-          entry.reason === undefined ? "input-required" : "auth-required",
+          entry.reason === "credentials" ? "auth-required" : "input-required",
           entry.at,
           entry.message,
           entry.calls,
@@ -99,9 +99,9 @@ export class RoundReader {
   /** The round was resumed. After a user's message it is already running. */
   #resumed(at: number): Round | undefined {
     const { last } = this;
-    if (last?.status !== "auth-required") return undefined;
-    const { reply: _why, ...rest } = last;
-    return this.#replace({ ...rest, status: "working", at });
+    if (last?.status !== "auth-required" && last?.status !== "input-required") return undefined;
+    const { reply: _why, approvals: _asked, ...rest } = last;
+    return this.#replace({ ...rest, status: "working", at, calls: [] });
   }
 
   #changeStatus(

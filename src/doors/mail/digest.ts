@@ -3,7 +3,14 @@
  * asked for and kept for the next time, so that it costs nothing on the path of a message.
  */
 import type { z } from "zod";
-import type { Entry, HoldReason, InstanceId, Store, TASK_STATUSES } from "../../engine/index.js";
+import {
+  type Entry,
+  type HoldReason,
+  type InstanceId,
+  type Store,
+  type TASK_STATUSES,
+  usedIn,
+} from "../../engine/index.js";
 import { type JournalKey, Projection, systemLoop } from "../../journal/index.js";
 import { type AgentToolCall, normalizeBreakpointCall } from "../../mail/index.js";
 import type { TaskDigest } from "./schemas/digest.js";
@@ -51,6 +58,8 @@ interface DigestState {
   steps: number;
   maxSteps: number | undefined;
   readonly stepped: Set<string>;
+  calls: number;
+  failedCalls: number;
   input: number;
   output: number;
   cached: number;
@@ -121,6 +130,8 @@ function begin({ task, at }: Extract<Entry, { t: "opened" }>): DigestState {
     steps: 0,
     maxSteps: task.maxSteps,
     stepped: new Set(),
+    calls: 0,
+    failedCalls: 0,
     input: 0,
     output: 0,
     cached: 0,
@@ -140,6 +151,7 @@ function begin({ task, at }: Extract<Entry, { t: "opened" }>): DigestState {
 
 function count(state: DigestState, entry: Entry): void {
   state.at = entry.at;
+  if ("usage" in entry) countUsage(state, entry);
   switch (entry.t) {
     case "sent": {
       const { message, to } = entry;
@@ -152,15 +164,9 @@ function count(state: DigestState, entry: Entry): void {
       }
       return;
     }
-    case "turn": {
+    case "turn":
       state.turns++;
-      const { usage } = entry;
-      state.input += usage?.inputTokens ?? 0;
-      state.output += usage?.outputTokens ?? 0;
-      state.cached += usage?.cachedInputTokens ?? 0;
-      if (usage?.cost !== undefined) state.cost = (state.cost ?? 0) + usage.cost;
       return turnEnded(state, entry, 0);
-    }
     case "turn_failed":
       state.turns++;
       state.failedTurns++;
@@ -214,6 +220,17 @@ function without<Call extends OpenCall>(
   { agent, call }: { readonly agent: string; readonly call: string },
 ): Call[] {
   return calls.length === 0 ? calls : calls.filter((one) => one.agent !== agent || one.call.id !== call);
+}
+
+function countUsage(state: DigestState, entry: Parameters<typeof usedIn>[0]): void {
+  const used = usedIn(entry);
+  if (used === undefined) return;
+  state.calls += used.calls;
+  state.failedCalls += used.failedCalls;
+  state.input += used.inputTokens;
+  state.output += used.outputTokens;
+  state.cached += used.cachedInputTokens;
+  if (used.cost !== undefined) state.cost = (state.cost ?? 0) + used.cost;
 }
 
 function goOn(state: DigestState, status: DigestState["status"]): void {
@@ -300,6 +317,8 @@ function toDigest(state: DigestState): z.output<typeof TaskDigest> {
     failed_actions: state.failedActions,
     steps: state.steps,
     max_steps: state.maxSteps ?? null,
+    model_calls: state.calls,
+    failed_model_calls: state.failedCalls,
     tokens: { input: state.input, output: state.output, cached: state.cached },
     cost: state.cost ?? null,
     waited_ms: state.waited,

@@ -7,6 +7,7 @@ import type { MailDoor } from "./door.js";
 import { FeedHub } from "./feed/hub.js";
 import { adminRoutes } from "./routes/admin.js";
 import { approvalRoutes } from "./routes/approvals.js";
+import { budgetRoutes } from "./routes/budgets.js";
 import { definitionRoutes } from "./routes/definition.js";
 import { digestRoutes } from "./routes/digest.js";
 import { feedRoutes } from "./routes/feed.js";
@@ -45,6 +46,7 @@ export function mailRoutes({ secret, report, store, ...parts }: MailRoutesOption
       ...messageRoutes(door),
       ...taskRoutes(door),
       ...approvalRoutes(door),
+      ...budgetRoutes(door),
       ...journalRoutes(door),
       ...digestRoutes(door),
       ...feedRoutes(door),

@@ -3,6 +3,7 @@
 import { isRecord, messageOf } from "../../base/index.js";
 import { copyJson } from "../../journal/index.js";
 import type { TurnResult } from "../agent.js";
+import { cleanUsage } from "../usage.js";
 
 /**
  * A checked copy of an answer.
@@ -17,7 +18,10 @@ export function copyAnswer(given: unknown, name: string): TurnResult {
     throw new Error(`${name} cannot be stored: ${reason}`);
   }
   if (!isAnswer(copy)) throw new Error(`${name} is not an answer: it must have a list of calls`);
-  return copy;
+  if (copy.usage === undefined) return copy;
+  const { usage: reported, ...rest } = copy;
+  const usage = cleanUsage(reported);
+  return usage === undefined ? rest : { ...rest, usage };
 }
 
 function isAnswer(value: unknown): value is TurnResult {

@@ -8,6 +8,7 @@ import type { InstanceId } from "../ports.js";
 import { rowOf } from "../task/aggregate.js";
 import type { AnswerApprovals, Command, DecisionContext, OpenTask } from "../task/commands.js";
 import type { SwarmRules } from "../task/rules.js";
+import { budgetProblem, changedLimits } from "../usage.js";
 import type { Admission } from "./admission.js";
 import { refused, toTaskError, unknownTask } from "./errors.js";
 import type { RuntimePhase } from "./phase.js";
@@ -48,6 +49,8 @@ export class Posting {
   /** Posts a user's message into a new or an existing task. Resolves when the message is durable. */
   async post(instance: InstanceId, { rows, ...given }: PostInput): Promise<PostReceipt> {
     this.#parts.phase.assertOpen();
+    const problem = budgetProblem(given.budget ?? {});
+    if (problem !== undefined) throw new MailroomError("bad_input", problem);
     const input: PostInput = { ...storable(given), ...(rows !== undefined && { rows }) };
     this.#parts.admission.assertQueueCapacity(input.body.length);
     const { taskId } = input;
@@ -97,7 +100,11 @@ export class Posting {
     const { message, to, remote, entrypoint } = addressed;
     const owner = formatTaskContributor({ role: instance.role, id: instance.id, swarm });
     const header = { key, instance, taskId, swarm, owner, contributors: [owner], entrypoint };
-    const limited = maxSteps === undefined ? header : { ...header, maxSteps };
+    const limited = {
+      ...header,
+      ...(maxSteps !== undefined && { maxSteps }),
+      ...(input.budget !== undefined && { budget: changedLimits({}, input.budget) }),
+    };
     const task = input.manual === true ? { ...limited, manual: true as const } : limited;
     const waiter = new Waiter(this.#parts.waiters, key);
     const at = { key, taskId, messageId: message.id };
@@ -146,7 +153,7 @@ export class Posting {
         entrypoint: state.entrypoint,
       });
       const { message, to, remote } = addressed;
-      const { resumeFrom, maxSteps, refuseInApproval, rows } = input;
+      const { resumeFrom, maxSteps, budget, refuseInApproval, rows } = input;
       return {
         messageId: message.id,
         command: {
@@ -156,6 +163,7 @@ export class Posting {
           remote,
           ...(resumeFrom !== undefined && { resumeFrom }),
           ...(maxSteps !== undefined && { maxSteps }),
+          ...(budget !== undefined && { budget }),
           ...(refuseInApproval === true && { refuseInApproval }),
         },
         rows,

@@ -4,6 +4,7 @@ import type { JournalKey, RowWrite } from "../../journal/index.js";
 import type { MAILMessage } from "../../mail/index.js";
 import type { InstanceId } from "../ports.js";
 import type { Entry } from "../task/entries.js";
+import type { BudgetChange } from "../usage.js";
 import type { UserMessage } from "./user-message.js";
 import type { RoundOutcome } from "./waiters.js";
 
@@ -13,6 +14,8 @@ export interface PostInput extends UserMessage {
   readonly resumeFrom?: "user_response";
   /** Step limit of a new task, or of this round of an existing one. `null` for no limit. */
   readonly maxSteps?: number | null;
+  /** Limits on what model calls of the task use. For an existing task they change those that its owner set. */
+  readonly budget?: BudgetChange;
   /** Refuse the message while a call of the task waits for approval, because its text could be meant as the approval. */
   readonly refuseInApproval?: true;
   /** Opens the task in manual mode. */

@@ -20,16 +20,18 @@ import { Followers, type FollowOptions, follow, Kernel, systemLoop } from "../..
 import type { Action } from "../agent.js";
 import type { Carrier } from "../carrier.js";
 import type { SwarmDefinition } from "../definition.js";
-import type { InstanceId, KeyValueStore, Store, TaskRemove } from "../ports.js";
+import type { BudgetPut, BudgetScope, InstanceId, KeyValueStore, Store, TaskRemove } from "../ports.js";
 import { type RuntimeLimits, runtimeSettings } from "../settings.js";
 import { type TaskStats, taskAggregate } from "../task/aggregate.js";
-import type { AnswerApprovals, Command, DecisionContext, Refusal } from "../task/commands.js";
+import type { AnswerApprovals, Command, DecisionContext, Refusal, SetBudget } from "../task/commands.js";
 import type { Entry, ManualReply } from "../task/entries.js";
 import type { SwarmRules } from "../task/rules.js";
 import { askedCalls, type TaskState } from "../task/state.js";
+import { type BudgetChange, type BudgetLimits, budgetProblem } from "../usage.js";
 import { ActionRunner } from "./action-runner.js";
 import type { ActionOverride } from "./actions.js";
 import { Admission } from "./admission.js";
+import { Budgets } from "./budgets.js";
 import { CallerParams } from "./caller-params.js";
 import { CurrentDefinition } from "./current-definition.js";
 import { DefinitionIndex } from "./definition-index.js";
@@ -108,6 +110,7 @@ export class Runtime {
   readonly #actionRunner: ActionRunner;
   readonly #outboundMail: OutboundMail;
   readonly #heldTasks: HeldTasks;
+  readonly #budgets: Budgets;
   readonly #timers: TaskTimers;
   readonly #recovery: Recovery;
   readonly #eviction: Eviction;
@@ -179,8 +182,17 @@ export class Runtime {
       mayStart: () => !writer.degraded,
     });
     this.#scheduler = scheduler;
+    const budgets = new Budgets({
+      store,
+      kernel,
+      limits,
+      rules: () => current.rules,
+      now: () => clock.now(),
+    });
+    this.#budgets = budgets;
     const turns = new Turns({
       kernel,
+      budgets,
       scheduler,
       definitionIndex,
       clock,
@@ -221,6 +233,7 @@ export class Runtime {
     });
     this.#outboundMail = outboundMail;
     const heldTasks = new HeldTasks({
+      clock,
       retry: (key) => this.#retry(key),
       failed: (cause, task) => {
         if (isOpen()) report({ code: "retry_failed", message: messageOf(cause), task, cause });
@@ -264,6 +277,7 @@ export class Runtime {
       actionRunner,
       outboundMail,
       heldTasks,
+      budgets,
       timers,
       remote,
       eviction,
@@ -289,6 +303,7 @@ export class Runtime {
       remote,
       recovery,
       timers,
+      heldTasks,
       waiters,
       followers: this.#followers,
       current,
@@ -361,7 +376,7 @@ export class Runtime {
 
   /** Values for the agents and actions of an instance. Held in memory only. */
   setParams(instance: InstanceId, params: Readonly<Record<string, unknown>>): void {
-    if (this.#params.set(instance, params)) void this.#heldTasks.retryAll(instance);
+    if (this.#params.set(instance, params)) void this.#heldTasks.retryAll("credentials", instance);
   }
 
   paramsOf(instance: InstanceId): Readonly<Record<string, unknown>> {
@@ -379,6 +394,8 @@ export class Runtime {
     const running: JournalKey[] = [];
     for (const { key, state } of this.#kernel.all()) if (state.status === "running") running.push(key);
     void this.#noteDefinition(running);
+    // It may have other budgets.
+    void this.#heldTasks.retryAll("budget");
   }
 
   async #noteDefinition(keys: readonly JournalKey[]): Promise<void> {
@@ -503,9 +520,52 @@ export class Runtime {
     return this.#command(key, command, rows === undefined ? {} : { rows, rowsAlways: true });
   }
 
+  // --- budgets ----------------------------------------------------------------------------------------------------
+
+  /**
+   * Changes the limits of a task: those of its owner, or those that an admin sets in place of the configured ones. A task
+   * that was paused at a limit continues if none is reached any more.
+   * @throws MailroomError `bad_input`, `forbidden`, `unknown_agent`, `unknown_task`
+   */
+  async setTaskBudget(
+    key: JournalKey,
+    change: Omit<SetBudget, "type">,
+    rows: readonly RowWrite[] = [],
+  ): Promise<void> {
+    this.#phase.assertOpen();
+    for (const limits of [change.limits, ...Object.values(change.agents ?? {})]) assertBudget(limits);
+    const given = storable(change);
+    await this.#command(key, { type: "set_budget", ...given }, { rows });
+    await this.#heldTasks.retry(key);
+  }
+
+  /**
+   * Sets limits per day (UTC) of a caller or of the server, in place of the configured ones. Tasks that were paused at a
+   * limit continue if none is reached any more.
+   * @throws MailroomError `bad_input`
+   */
+  async setDailyBudget(
+    scope: BudgetScope,
+    change: BudgetChange,
+    rows: readonly RowWrite[] = [],
+  ): Promise<void> {
+    this.#phase.assertOpen();
+    assertBudget(change);
+    const limits = storable(change);
+    const put: BudgetPut = { kind: "budget.put", scope, limits };
+    await this.#store.commit({ appends: [], rows: [put, ...rows] });
+    void this.#heldTasks.retryAll("budget", scope === "day" ? undefined : scope.caller);
+  }
+
+  /** The limits per day (UTC) that apply to a caller or to the server. */
+  dailyBudget(scope: BudgetScope): Promise<BudgetLimits> {
+    return this.#budgets.limitsOf(scope);
+  }
+
   /** A held task counts as running once it is retried. */
   async #retry(key: JournalKey): Promise<void> {
     const live = await this.#kernel.load(key);
+    if (live?.state.held === "budget" && !(await this.#budgets.admits(live.state))) return;
     if (live !== undefined) this.#admission.assertCapacityIn(live);
     await this.#command(key, { type: "retry" }, {});
   }
@@ -643,6 +703,11 @@ export class Runtime {
   close(grace = 10_000): Promise<Closed> {
     return this.#shutdown.close(grace);
   }
+}
+
+function assertBudget(limits: BudgetChange): void {
+  const problem = budgetProblem(limits);
+  if (problem !== undefined) throw new MailroomError("bad_input", problem);
 }
 
 /** A reporter that throws must not break the code that reports to it. */

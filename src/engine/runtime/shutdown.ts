@@ -4,6 +4,7 @@ import type { Followers, Writer } from "../../journal/index.js";
 import type { ActionRunner } from "./action-runner.js";
 import type { CurrentDefinition } from "./current-definition.js";
 import { closed } from "./errors.js";
+import type { HeldTasks } from "./held-tasks.js";
 import type { IdleWaiter } from "./idle-waiter.js";
 import type { RuntimePhase } from "./phase.js";
 import type { Recovery } from "./recovery.js";
@@ -25,6 +26,7 @@ export interface ShutdownParts {
   readonly remote: RemoteMailboxes;
   readonly recovery: Recovery;
   readonly timers: TaskTimers;
+  readonly heldTasks: HeldTasks;
   readonly waiters: Waiters;
   readonly followers: Followers;
   readonly current: CurrentDefinition;
@@ -107,5 +109,6 @@ export class Shutdown {
     waiters.failAll(error);
     followers.close();
     this.#parts.timers.stop();
+    this.#parts.heldTasks.stop();
   }
 }

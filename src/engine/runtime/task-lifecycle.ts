@@ -4,6 +4,7 @@ import type { RuntimeLimits } from "../settings.js";
 import { actionOrders, rowAfter, type TaskStats } from "../task/aggregate.js";
 import { type Entry, TASK_TIMEOUT } from "../task/entries.js";
 import type { ActionRunner } from "./action-runner.js";
+import type { Budgets } from "./budgets.js";
 import type { Eviction } from "./eviction.js";
 import type { HeldTasks } from "./held-tasks.js";
 import type { IdleWaiter } from "./idle-waiter.js";
@@ -30,6 +31,7 @@ export interface TaskLifecycleParts {
   readonly actionRunner: ActionRunner;
   readonly outboundMail: OutboundMail;
   readonly heldTasks: HeldTasks;
+  readonly budgets: Budgets;
   readonly timers: TaskTimers;
   readonly remote: RemoteMailboxes;
   readonly eviction: Eviction;
@@ -58,6 +60,8 @@ export class TaskLifecycle {
       const row = rowAfter(live.state, live.latest, before);
       if (row !== undefined) rows = [row];
     }
+    const used = this.#parts.budgets.rowsOf(live.state, entries);
+    if (used.length > 0) rows = [...rows, ...used];
     for (const entry of entries) {
       if (entry.t === "action_started") orders = [...orders, ...actionOrders(live.state, [entry], first)];
       else if (entry.t === "sent" && entry.remote !== undefined) {
@@ -93,7 +97,7 @@ export class TaskLifecycle {
   resume(live: LiveTask): void {
     const { kernel, heldTasks, turns, actionRunner, timers, outboundMail, remote, phase } = this.#parts;
     const { state, work } = live;
-    heldTasks.note(live.key, work.instanceKey, state.held !== undefined);
+    heldTasks.note(live.key, work.instanceKey, state.held);
     if (state.status === "running") kernel.apply(live, { type: "redefine" }, { own: true });
     turns.resume(live);
     actionRunner.resume(live);
@@ -124,7 +128,7 @@ export class TaskLifecycle {
     remote.withdraw(key, "gone");
     // Held tasks are retried even if they are not in memory.
     if (why !== "evicted") {
-      heldTasks.note(key, work.instanceKey, false);
+      heldTasks.note(key, work.instanceKey, undefined);
       timers.forget(key);
     }
     idle.check();

@@ -48,6 +48,8 @@ export interface RunningTurn {
   usage: Usage | undefined;
   /** Usage of attempts that were interrupted. */
   readonly usedBefore: Usage | undefined;
+  /** Of these and of this attempt: what `usage` entries already have. */
+  counted: Usage | undefined;
 }
 
 /** What an agent is doing. Idle agents are not listed. */

@@ -5,6 +5,7 @@ import type {
   CommTarget,
   HistoryItem,
   OfferedTool,
+  PlannedCall,
   ResultItem,
   StreamedCall,
   TaskInfo,
@@ -14,12 +15,18 @@ import type {
 } from "../agent.js";
 import type { InstanceId } from "../ports.js";
 import { historyOf, type TaskState } from "../task/state.js";
+import { cleanUsage } from "../usage.js";
 import type { LiveTask, RunningTurn } from "./task-work.js";
 
 /** Receives the streamed text of an answer. */
 export interface DeltaSink {
   delta(live: LiveTask, turn: RunningTurn, delta: string, call?: StreamedCall): void;
   reset(live: LiveTask, turn: RunningTurn): void;
+}
+
+/** Admits the model calls of a turn. */
+export interface CallAdmission {
+  beginCall(live: LiveTask, turn: RunningTurn, call: PlannedCall): Promise<void>;
 }
 
 export class TurnView implements Turn {
@@ -32,14 +39,14 @@ export class TurnView implements Turn {
   readonly peers: readonly CommTarget[];
   readonly params: Readonly<Record<string, unknown>>;
   readonly attempt: number;
-  readonly #sink: DeltaSink;
+  readonly #sink: DeltaSink & CallAdmission;
   readonly #live: LiveTask;
   readonly #turn: RunningTurn;
   readonly #state: TaskState;
   #history: readonly HistoryItem[] | undefined;
 
   constructor(
-    sink: DeltaSink,
+    sink: DeltaSink & CallAdmission,
     live: LiveTask,
     turn: RunningTurn,
     offered: Pick<Turn, "tools" | "allTools" | "toolChoice" | "peers">,
@@ -73,8 +80,12 @@ export class TurnView implements Turn {
 
   get reportUsage(): (usage: Usage) => void {
     return (usage) => {
-      this.#turn.usage = usage;
+      this.#turn.usage = cleanUsage(usage);
     };
+  }
+
+  get beginCall(): (call: PlannedCall) => Promise<void> {
+    return (call) => this.#sink.beginCall(this.#live, this.#turn, call);
   }
 
   get swarm(): string {

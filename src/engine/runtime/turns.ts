@@ -3,6 +3,7 @@
 import { type Clock, hasCode, messageOf, type Report } from "../../base/index.js";
 import type { Bus, Handling, JournalKey, Loop } from "../../journal/index.js";
 import {
+  type PlannedCall,
   type StreamedCall,
   sumOf,
   type ToolChoice,
@@ -15,8 +16,10 @@ import type { InstanceId } from "../ports.js";
 import type { RuntimeLimits } from "../settings.js";
 import type { AnswerTurn, Command, VettedCall } from "../task/commands.js";
 import { comesBefore, type MailboxItem } from "../task/state.js";
+import { isNothing, usedIn } from "../usage.js";
 import { AbortHandle, StoppedError, type StopReason } from "./abort-handle.js";
 import { copyAnswer } from "./answers.js";
+import type { Budgets } from "./budgets.js";
 import { CrashSuspects } from "./crash-suspects.js";
 import type { DefinitionIndex } from "./definition-index.js";
 import { type DeltaNotification, deltaChannel } from "./follow.js";
@@ -34,6 +37,7 @@ export interface TurnsParts {
   readonly loop: Loop;
   readonly bus: Bus;
   readonly limits: RuntimeLimits;
+  readonly budgets: Pick<Budgets, "begin">;
   /** Units of the whole process that are not durable. */
   readonly undurable: () => number;
   readonly isOpen: () => boolean;
@@ -268,7 +272,7 @@ export class Turns {
     agent: string,
     mails: readonly [MailboxItem, ...MailboxItem[]],
     attempt: number,
-    usedBefore?: Usage,
+    before?: Pick<RunningTurn, "usedBefore" | "counted">,
   ): void {
     const { definitionIndex } = this.#parts;
     const implementation = definitionIndex.implementation(agent);
@@ -286,7 +290,8 @@ export class Turns {
       params,
       text: undefined,
       usage: undefined,
-      usedBefore,
+      usedBefore: before?.usedBefore,
+      counted: before?.counted,
     };
     this.#set(live, agent, turn);
     const isLast = state.lastTurn !== undefined && mails.some((mail) => mail.number === state.lastTurn);
@@ -342,7 +347,13 @@ export class Turns {
     }
     const usage = turn.usedBefore === undefined ? copy.usage : sumOf(turn.usedBefore, copy.usage);
     const counted = usage === undefined ? copy : { ...copy, usage };
-    const command = { type: "answer", agent: turn.agent, took: tookBy(turn), answer: counted } as const;
+    const command = {
+      type: "answer",
+      agent: turn.agent,
+      took: tookBy(turn),
+      answer: counted,
+      ...countedIn(turn),
+    } as const;
     const { definitionIndex, report } = this.#parts;
     const vetting = vetCalls(live, turn.agent, counted.calls, definitionIndex, report);
     if (vetting === undefined) this.#finish(live, turn, command);
@@ -389,6 +400,7 @@ export class Turns {
       took: tookBy(turn),
       reason: error.reason,
       message: error.message,
+      ...usageIn(turn),
     };
     this.#finish(live, turn, hold, () => {
       // The missing value may have arrived during the turn; then nothing else would retry the task.
@@ -406,7 +418,10 @@ export class Turns {
         const runsAgain = mayStart && this.#isCurrent(live, turn) && hasMail(live, turn);
         if (!runsAgain) return this.leave(live, turn);
         const upTo = this.#runsAhead(turn.agent) ? Number.POSITIVE_INFINITY : live.durable;
-        this.#run(live, turn.agent, withInterrupts(live, turn, upTo), turn.attempt + 1, usedBy(turn));
+        this.#run(live, turn.agent, withInterrupts(live, turn, upTo), turn.attempt + 1, {
+          usedBefore: usedBy(turn),
+          counted: turn.counted,
+        });
         return;
       }
       case "time_limit":
@@ -430,14 +445,13 @@ export class Turns {
   }
 
   #fail(live: LiveTask, turn: RunningTurn, code: string, message: string): void {
-    const usage = usedBy(turn);
     this.#finish(live, turn, {
       type: "fail_turn",
       agent: turn.agent,
       took: tookBy(turn),
       code,
       message,
-      ...(usage !== undefined && { usage }),
+      ...usageIn(turn),
     });
   }
 
@@ -477,9 +491,26 @@ export class Turns {
     });
   }
 
-  /** The answer is discarded: the agent is free. */
+  /** The answer is discarded: the agent is free. Its model calls still count. */
   leave(live: LiveTask, turn: RunningTurn): void {
     if (this.#isCurrent(live, turn)) this.#free(live, turn.agent);
+    const { usage, counted } = usageIn(turn);
+    if (usage === undefined) return;
+    const used = usedIn({ usage, ...(counted !== undefined && { counted }) });
+    if (used === undefined || isNothing(used)) return;
+    this.#parts.kernel.submit(live.key, {
+      type: "count_usage",
+      agent: turn.agent,
+      usage,
+      ...(counted !== undefined && { counted }),
+    });
+  }
+
+  async beginCall(live: LiveTask, turn: RunningTurn, call: PlannedCall): Promise<void> {
+    // A stopped turn makes no further calls.
+    if (!this.#isCurrent(live, turn)) throw turn.abortHandle.stopped ?? new Error("the turn has ended");
+    const counted = await this.#parts.budgets.begin(live, turn.agent, call);
+    if (counted !== undefined) turn.counted = sumOf(turn.counted ?? {}, counted);
   }
 
   #isCurrent(live: LiveTask, turn: RunningTurn): boolean {
@@ -576,6 +607,16 @@ function attemptOf({ state }: LiveTask, agent: string): number {
 
 function tookBy({ mails }: RunningTurn): number[] {
   return mails.map((mail) => mail.number);
+}
+
+/** The same for a command that ends the turn. */
+function usageIn(turn: RunningTurn): { usage?: Usage; counted?: Usage } {
+  const usage = usedBy(turn);
+  return usage === undefined ? {} : { usage, ...countedIn(turn) };
+}
+
+function countedIn({ counted }: RunningTurn): { counted?: Usage } {
+  return counted === undefined ? {} : { counted };
 }
 
 /** The usage of a turn that has no answer. */

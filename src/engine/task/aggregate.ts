@@ -4,6 +4,7 @@ import type { Aggregate, Decision, DecisionContext, JournalRow, Types } from "..
 import type { AgentToolCall } from "../../mail/index.js";
 import type { HoldReason } from "../agent.js";
 import type { InstanceId, TaskPut, TaskStatus } from "../ports.js";
+import type { UsageTotals } from "../usage.js";
 import type { Command, OpenTask, Refusal } from "./commands.js";
 import { decide, openTask } from "./decide.js";
 import type { Entry } from "./entries.js";
@@ -22,6 +23,7 @@ export interface TaskStats {
   readonly updatedAt: number;
   /** The task does not run, but one of its actions or deliveries does, or an approval expires. */
   readonly openWork: boolean;
+  readonly usage: UsageTotals | undefined;
 }
 
 /** An action to be run, as of the entry that started it. */
@@ -78,8 +80,8 @@ function openNew(
 }
 
 function statsOf(state: TaskState): TaskStats {
-  const { number, status, ending, error, held, updatedAt } = state;
-  return { number, status, ending, error, held, updatedAt, openWork: hasOpenWork(state) };
+  const { number, status, ending, error, held, updatedAt, usage } = state;
+  return { number, status, ending, error, held, updatedAt, openWork: hasOpenWork(state), usage };
 }
 
 function hasOpenWork(state: TaskState): boolean {
@@ -102,13 +104,14 @@ export function rowAfter(
     before !== undefined &&
     before.status === now.status &&
     before.held === now.held &&
-    before.openWork === now.openWork;
+    before.openWork === now.openWork &&
+    before.usage === now.usage;
   return same ? undefined : rowOf(state, now);
 }
 
 export function rowOf(
   { key, instance, taskId, owner, createdAt, updatedAt }: TaskState & { readonly instance: InstanceId },
-  { status, held, openWork }: Pick<TaskStats, "status" | "held" | "openWork">,
+  { status, held, openWork, usage }: Pick<TaskStats, "status" | "held" | "openWork" | "usage">,
   title?: string,
 ): TaskPut {
   return {
@@ -124,6 +127,7 @@ export function rowOf(
       ...(title !== undefined && { title }),
       ...(held !== undefined && { held: true }),
       ...(openWork && { openWork: true }),
+      ...(usage !== undefined && { usage }),
     },
   };
 }

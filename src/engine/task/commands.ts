@@ -1,6 +1,7 @@
 /** The commands that a task accepts, and their refusals. */
 import type { MAILMessage } from "../../mail/index.js";
 import type { HoldReason, TurnResult, Usage } from "../agent.js";
+import type { BudgetChange } from "../usage.js";
 import type { Actor } from "./approvers.js";
 import type { Entry, ManualReply, RemoteEvent, TaskHeader } from "./entries.js";
 import type { TaskState } from "./state.js";
@@ -24,6 +25,8 @@ export interface PostMessage {
   readonly remote?: readonly string[];
   readonly resumeFrom?: "user_response";
   readonly maxSteps?: number | null;
+  /** Changes the limits that the owner set. */
+  readonly budget?: BudgetChange;
   readonly contributors?: readonly string[];
   /** Refuse the message while a call waits for approval, because its text could be meant as the approval. */
   readonly refuseInApproval?: true;
@@ -83,6 +86,7 @@ export interface AnswerTurn {
   readonly took: readonly number[];
   readonly answer: TurnResult;
   readonly vetted?: readonly VettedCall[];
+  readonly counted?: Usage;
 }
 
 /** The answer of a remote agent to a message that was lent to it. */
@@ -113,6 +117,7 @@ export interface FailTurn {
   readonly code: string;
   readonly message: string;
   readonly usage?: Usage;
+  readonly counted?: Usage;
 }
 
 /** The agent cannot take its turn until it has what it needs. Its mail stays in the mailbox. */
@@ -122,6 +127,27 @@ export interface HoldTurn {
   readonly took: readonly number[];
   readonly reason: HoldReason;
   readonly message: string;
+  readonly usage?: Usage;
+  readonly counted?: Usage;
+}
+
+/** Counts model calls that no answer reports: they are about to start, or their turn was stopped. */
+export interface CountUsage {
+  readonly type: "count_usage";
+  readonly agent: string;
+  readonly usage: Usage;
+  readonly counted?: Usage;
+  readonly begun?: true;
+}
+
+/** Sets the owner's limits of the task, or those of an admin that replace the configured ones. */
+export interface SetBudget {
+  readonly type: "set_budget";
+  readonly limits: BudgetChange;
+  /** By agent. For admins. */
+  readonly agents?: Readonly<Record<string, BudgetChange>>;
+  readonly by: Actor;
+  readonly admin?: true;
 }
 
 export interface FinishAction {
@@ -145,6 +171,8 @@ export type Command =
   | FailLent
   | FailTurn
   | HoldTurn
+  | CountUsage
+  | SetBudget
   /** Resumes a held task, because what it needs may be available now. */
   | { readonly type: "retry" }
   | FinishAction

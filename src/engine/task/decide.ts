@@ -6,6 +6,7 @@
  * cannot commit them must discard the state and rebuild it from the journal.
  */
 import { isEndingNotice, MAIL_ALL_LOCAL_AGENTS, SYSTEM_SUBJECTS } from "../../mail/index.js";
+import { changedLimits } from "../usage.js";
 import { type Actor, actorName, answerRight, checkApprovers } from "./approvers.js";
 import type {
   AnswerBreakpoint,
@@ -19,6 +20,7 @@ import type {
   OpenTask,
   PostMessage,
   Refusal,
+  SetBudget,
 } from "./commands.js";
 import { agentsThatWait, answerApprovals, approvalNeeded, expireApprovals } from "./decide/approvals.js";
 import { DecisionBuilder } from "./decide/decision-builder.js";
@@ -118,8 +120,15 @@ function carryOutCommand(draft: DecisionBuilder, command: Command): Refusal | un
     }
     case "hold_turn":
       if (takenMails(state, command.agent, command.took) === undefined) return staleTurn(command.agent);
-      hold(draft, command.agent, command.reason, command.message);
+      hold(draft, command);
       return undefined;
+    case "count_usage": {
+      const { type: _, ...counted } = command;
+      draft.emit({ t: "usage", at: draft.at, ...counted });
+      return undefined;
+    }
+    case "set_budget":
+      return setBudget(draft, command);
     case "retry":
       // Calls that wait for a person keep the task paused.
       if (state.held !== undefined && agentsThatWait(state).length === 0) resume(draft);
@@ -241,6 +250,10 @@ function post(draft: DecisionBuilder, command: PostMessage): Refusal | undefined
   }
   if (command.refuseInApproval === true && askedCalls(state).length > 0) return approvalNeeded(state);
   draft.contribute(command.contributors);
+  if (command.budget !== undefined) {
+    const limits = changedLimits(state.budget ?? {}, command.budget);
+    draft.emit({ t: "budget", at: draft.at, limits, by: `${state.instance.role}:${state.instance.id}` });
+  }
   noteDelivered(draft, command.message);
   const goesOn = state.status !== "running" && (isFromPerson(command.message) || command.resumes === true);
   draft.send(command.message, { to: command.to, remote: command.remote ?? [] });
@@ -267,6 +280,30 @@ function nameApprovers(draft: DecisionBuilder, { approvers, by }: NameApprovers)
   if (problem !== undefined) return { code: "bad_approvers", message: problem };
   const distinct = [...new Set(approvers)];
   draft.emit({ t: "approvers", at: draft.at, approvers: distinct, by: actorName(by) });
+  return undefined;
+}
+
+/** Owners set limits on their tasks; admins set those that replace the configured ones. */
+function setBudget(draft: DecisionBuilder, command: SetBudget): Refusal | undefined {
+  const { state, at } = draft;
+  const { by } = command;
+  const isOwner = by.role === state.instance.role && by.id === state.instance.id;
+  if (command.admin === true ? by.role !== "admin" : !isOwner) return mayNot(by, "change this budget of");
+  const unknown = Object.keys(command.agents ?? {}).find((name) => !draft.rules.agents.has(name));
+  if (unknown !== undefined) {
+    return { code: "unknown_agent", message: `the swarm has no agent '${unknown}'` };
+  }
+  if (command.admin !== true) {
+    const limits = changedLimits(state.budget ?? {}, command.limits);
+    draft.emit({ t: "budget", at, limits, by: actorName(by) });
+    return undefined;
+  }
+  const agents = { ...state.adminBudget?.agents };
+  for (const [name, change] of Object.entries(command.agents ?? {})) {
+    agents[name] = { ...agents[name], ...change };
+  }
+  const limits = { ...state.adminBudget?.limits, ...command.limits };
+  draft.emit({ t: "budget", at, limits, agents, by: actorName(by), admin: true });
   return undefined;
 }
 
@@ -370,9 +407,10 @@ function answerTurn(draft: DecisionBuilder, command: AnswerTurn): Refusal | unde
       code: "agent_error",
       message: "it returned neither text nor a tool call",
       ...(usage !== undefined && { usage }),
+      ...(command.counted !== undefined && { counted: command.counted }),
     });
   } else {
-    takeTurn(draft, rules, mails, command.answer, command.vetted);
+    takeTurn(draft, rules, mails, command.answer, command.vetted, command.counted);
   }
   return undefined;
 }

@@ -7,6 +7,7 @@
 import type { AgentToolCall, MAILMessage } from "../../mail/index.js";
 import type { HoldReason, Usage } from "../agent.js";
 import type { InstanceId } from "../ports.js";
+import type { BudgetChange, BudgetLimits } from "../usage.js";
 
 export const JOURNAL_VERSION = 1;
 
@@ -29,6 +30,8 @@ export interface TaskHeader {
   /** Agents run only on request (`manualStep`). */
   readonly manual?: true;
   readonly deadline?: number;
+  /** Limits that the owner set. */
+  readonly budget?: BudgetLimits;
 }
 
 /** The task was opened: its owner, its entrypoint and its limits. */
@@ -88,6 +91,8 @@ export type TurnTaken = At & {
   /** Ids of the calls that a person must approve before they run. */
   readonly approvals?: readonly string[];
   readonly usage?: Usage;
+  /** The part of the usage that earlier `usage` entries have. */
+  readonly counted?: Usage;
 };
 
 /** An agent took messages and failed: it threw, timed out, crashed the process too often, or was removed. */
@@ -98,6 +103,7 @@ export type TurnFailed = At & {
   readonly code: string;
   readonly message: string;
   readonly usage?: Usage;
+  readonly counted?: Usage;
 };
 
 /** The result of a call that is not an action and sent no message. */
@@ -174,6 +180,9 @@ export type Paused = At & {
   readonly approvals?: readonly AgentToolCall[];
   /** What the agent needs before it can take its turn. `calls` is then empty. */
   readonly reason?: HoldReason;
+  /** Of the turn that could not continue. */
+  readonly usage?: Usage;
+  readonly counted?: Usage;
 };
 
 /** An agent completed the task. */
@@ -268,6 +277,32 @@ export type ApproversNamed = At & {
   readonly by: string;
 };
 
+/**
+ * Model calls that no other entry has: of a turn that was stopped, or, with `begun`, a call that is about to start, by
+ * estimate. The entry that ends the turn names the estimates that it replaces (`counted`).
+ */
+export type UsageCounted = At & {
+  readonly t: "usage";
+  readonly agent: string;
+  readonly usage: Usage;
+  readonly counted?: Usage;
+  readonly begun?: true;
+};
+
+/**
+ * New limits of the task. Those of an admin replace the configured ones (`null`: no limit); those of the owner apply
+ * beside them.
+ */
+export type BudgetSet = At & {
+  readonly t: "budget";
+  readonly limits: BudgetChange;
+  /** By agent: limits for what it uses in this task, by an admin. */
+  readonly agents?: Readonly<Record<string, BudgetChange>>;
+  /** The principal that set them. */
+  readonly by: string;
+  readonly admin?: true;
+};
+
 /** The task continues with a changed swarm definition. */
 export type Redefined = At & { readonly t: "redefined"; readonly definition: string };
 
@@ -298,6 +333,8 @@ export type Entry =
   | Contributed
   | Compacted
   | ApproversNamed
+  | UsageCounted
+  | BudgetSet
   | Redefined;
 
 export type EntryKind = Entry["t"];

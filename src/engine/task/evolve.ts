@@ -8,6 +8,7 @@
 import type { AgentToolCall, MAILMessage } from "../../mail/pure.js";
 import { isEndingNotice, isInterswarmAddress, SYSTEM_SUBJECTS, tierOf } from "../../mail/pure.js";
 import type { HistoryItem, ResultItem } from "../agent.js";
+import { addTotals, changedLimits, NO_USAGE, usedIn } from "../usage.js";
 import {
   type ActionFinished,
   type ApprovalAnswered,
@@ -81,6 +82,9 @@ export function open(entry: Opened): TaskState {
     replies: undefined,
     held: undefined,
     copied: undefined,
+    usage: undefined,
+    budget: task.budget,
+    adminBudget: undefined,
   };
 }
 
@@ -93,8 +97,10 @@ export function evolve(state: TaskState, entry: Entry): void {
     case "sent":
       return sent(state, entry);
     case "turn":
+      countUsage(state, entry);
       return turn(state, entry);
     case "turn_failed": {
+      countUsage(state, entry);
       const agent = agentOf(state, entry.agent);
       const took = take(state, agent, entry.took);
       for (const mail of took) countStep(state, mail);
@@ -141,6 +147,7 @@ export function evolve(state: TaskState, entry: Entry): void {
     case "approval_answered":
       return settleApproval(agentOf(state, entry.agent), entry);
     case "paused":
+      countUsage(state, entry);
       state.status = "paused";
       state.ending = { number: state.number, message: entry.message };
       if (entry.reason !== undefined) state.held = entry.reason;
@@ -214,6 +221,12 @@ export function evolve(state: TaskState, entry: Entry): void {
     case "approvers":
       state.approvers = entry.approvers;
       return;
+    case "usage":
+      return countUsage(state, entry);
+    case "budget":
+      if (entry.admin === true) state.adminBudget = { limits: entry.limits, agents: entry.agents ?? {} };
+      else state.budget = changedLimits({}, entry.limits);
+      return;
     case "redefined":
       state.definition = entry.definition;
       return;
@@ -221,6 +234,14 @@ export function evolve(state: TaskState, entry: Entry): void {
       // Skipping an unknown entry would continue from a wrong state.
       throw unknownEntry(entry, state);
   }
+}
+
+function countUsage(state: TaskState, entry: Extract<Entry, { usage?: unknown }>): void {
+  const used = usedIn(entry);
+  if (used === undefined) return;
+  const agent = agentOf(state, entry.agent);
+  agent.usage = addTotals(agent.usage ?? NO_USAGE, used);
+  state.usage = addTotals(state.usage ?? NO_USAGE, used);
 }
 
 function unknownEntry(entry: never, { key, number }: TaskState): Error {

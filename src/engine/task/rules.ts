@@ -2,6 +2,7 @@
 import { mailToolNamesFor, normalizeAddress } from "../../mail/index.js";
 import type { SwarmDefinition } from "../definition.js";
 import type { RuntimeLimits } from "../settings.js";
+import type { BudgetLimits } from "../usage.js";
 
 /** The limits that decisions depend on. */
 export type EngineLimits = Pick<
@@ -18,6 +19,7 @@ export type EngineLimits = Pick<
   | "taskTimeout"
   | "replyTimeout"
   | "replyTimeouts"
+  | "taskBudget"
 >;
 
 export interface AgentRules {
@@ -31,6 +33,8 @@ export interface AgentRules {
   /** The agent's MAIL tools. A call of any other MAIL tool is refused. */
   readonly tools: ReadonlySet<string>;
   readonly actions: ReadonlySet<string>;
+  /** Limits on what its model calls use in one task. */
+  readonly budget: BudgetLimits;
 }
 
 export interface SwarmRules {
@@ -44,6 +48,8 @@ export interface SwarmRules {
   /** Actions whose calls may need approval, with the milliseconds after which it expires; 0 means never. */
   readonly approvals: ReadonlyMap<string, number>;
   readonly breakpointTools: ReadonlySet<string>;
+  /** Limits on what the model calls of one task use. */
+  readonly budget: BudgetLimits;
   readonly limits: EngineLimits;
   readonly hash: string;
 }
@@ -68,6 +74,7 @@ export function rulesOf(definition: SwarmDefinition, limits: EngineLimits): Swar
         }),
       ),
       actions: new Set(agent.actions),
+      budget: agent.budget ?? {},
     });
   }
   return {
@@ -84,6 +91,7 @@ export function rulesOf(definition: SwarmDefinition, limits: EngineLimits): Swar
         .map(({ name, approvalTimeout }) => [name, approvalTimeout ?? limits.approvalTimeout]),
     ),
     breakpointTools: new Set(definition.breakpointTools),
+    budget: { ...limits.taskBudget, ...definition.budget },
     limits,
     hash: definition.hash,
   };

@@ -3,7 +3,7 @@ import type { SnapshotPart } from "../../journal/index.js";
 import type { HistoryItem } from "../agent.js";
 import type { AgentState, TaskState } from "./state.js";
 
-const SNAPSHOT_VERSION = 4;
+const SNAPSHOT_VERSION = 5;
 
 /** History items in one part. A full part no longer changes and is not written again. */
 const ITEMS_PER_PART = 1_000;

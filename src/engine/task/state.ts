@@ -7,6 +7,7 @@
 import type { AgentToolCall, MAILAddress, MAILMessage } from "../../mail/index.js";
 import type { HistoryItem, HoldReason } from "../agent.js";
 import type { InstanceId, TaskStatus } from "../ports.js";
+import type { BudgetChange, BudgetLimits, UsageTotals } from "../usage.js";
 import type { ManualReply, TurnError } from "./entries.js";
 
 /** A message that waits for an agent. */
@@ -89,6 +90,8 @@ export interface AgentState {
   ownTurns: number;
   /** The sender that waits for this agent: that of the last request it took, or of the one it consulted others for. */
   onBehalfOf: Asker | undefined;
+  /** What its model calls used in this task. */
+  usage: UsageTotals | undefined;
 }
 
 /** A request that has not been answered. */
@@ -184,6 +187,19 @@ export interface TaskState {
   notified: readonly string[] | undefined;
   /** By swarm: the last of its events that was copied into this journal (decision E7). */
   copied: Readonly<Record<string, string>> | undefined;
+  /** What model calls used in this task. */
+  usage: UsageTotals | undefined;
+  /** Limits that the owner set. */
+  budget: BudgetLimits | undefined;
+  /** Limits that an admin set in place of the configured ones. */
+  adminBudget: AdminBudget | undefined;
+}
+
+export interface AdminBudget {
+  /** `null`: no limit, whatever is configured. */
+  readonly limits: BudgetChange;
+  /** By agent. */
+  readonly agents: Readonly<Record<string, BudgetChange>>;
 }
 
 function newAgentState(): AgentState {
@@ -201,6 +217,7 @@ function newAgentState(): AgentState {
     errors: 0,
     ownTurns: 0,
     onBehalfOf: undefined,
+    usage: undefined,
   };
 }
 

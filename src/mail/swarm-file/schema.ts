@@ -39,6 +39,16 @@ export const ActionEntry = z
   .meta({ description: "A function that agents can call." });
 export type ActionEntry = z.infer<typeof ActionEntry>;
 
+export const BudgetEntry = z
+  .strictObject({
+    max_cost: z.number().min(0).exactOptional().meta({ description: "In the currency of the prices." }),
+    max_tokens: z.int().min(0).exactOptional().meta({ description: "Input and output tokens together." }),
+    max_calls: z.int().min(0).exactOptional().meta({ description: "Model calls, including failed ones." }),
+  })
+  .readonly()
+  .meta({ description: "Limits on what model calls use. At a limit the task pauses." });
+export type BudgetEntry = z.infer<typeof BudgetEntry>;
+
 export const AgentEntry = z
   .strictObject({
     name: z
@@ -88,6 +98,9 @@ export const AgentEntry = z
       .meta({ description: "The form of tools and history for models." }),
     actions: Names.default([]).meta({ description: "Names of the swarm's actions that it may call." }),
     exclude_tools: Names.default([]).meta({ description: "MAIL tools that it does not get." }),
+    budget: BudgetEntry.exactOptional().meta({
+      description: "Limits on what its model calls use in one task. At a limit the task pauses.",
+    }),
   })
   .readonly()
   .meta({ description: "One agent of the swarm." });
@@ -165,6 +178,11 @@ export const SwarmEntry = z
       description: "Actions or MAIL tools whose calls pause the task until a person supplies the result.",
     }),
     exclude_tools: Names.default([]).meta({ description: "MAIL tools that no agent gets." }),
+    budget: BudgetEntry.exactOptional().meta({
+      description:
+        "Limits on what the model calls of one task use, in place of the server's `budgets.task`. At a limit the task " +
+        "pauses.",
+    }),
     agents: z.array(AgentEntry).min(1).readonly(),
     actions: z.array(ActionEntry).readonly().default([]),
     action_imports: Names.default([]).meta({
@@ -199,6 +217,7 @@ export function swarmFileJsonSchema(): Readonly<Record<string, unknown>> {
   parts.add(SwarmEntry, { id: "swarm" });
   parts.add(AgentEntry, { id: "agent" });
   parts.add(ActionEntry, { id: "action" });
+  parts.add(BudgetEntry, { id: "budget" });
   parts.add(McpServerEntry, { id: "mcp_server" });
   const { schemas } = z.toJSONSchema(parts, {
     io: "input",

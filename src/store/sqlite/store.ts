@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import type { TokenReads } from "../../auth/index.js";
 import type { Clock } from "../../base/index.js";
 import type { ConversationReads } from "../../conversations/index.js";
-import type { ApprovalReads, KeyValueStore, TaskReads } from "../../engine/index.js";
+import type { ApprovalReads, KeyValueStore, TaskReads, UsageReads } from "../../engine/index.js";
 import type { FederationReads } from "../../federation/index.js";
 import type {
   Batch,
@@ -33,6 +33,7 @@ import type { JournalSweep } from "../tables/journal.js";
 import { createKeyValueStore } from "../tables/memory.js";
 import { createMeshReads } from "../tables/mesh-reads.js";
 import { createOutboxReads } from "../tables/outbox.js";
+import { createUsageReads } from "../tables/usage.js";
 import type { Database } from "./driver.js";
 import { ForeignWrites } from "./foreign.js";
 import { SqliteGroups } from "./groups.js";
@@ -97,6 +98,7 @@ export class SqliteStore implements FullStore {
   readonly mesh: MeshReads;
   readonly memory: KeyValueStore;
   readonly approvals: ApprovalReads;
+  readonly usage: UsageReads;
   readonly #db: Database;
   readonly #journals: Journals;
   readonly #removals: Removals;
@@ -164,6 +166,7 @@ export class SqliteStore implements FullStore {
     );
     this.tasks = createTaskReads(db, { taskList, loop, ready: () => this.#ready() });
     this.approvals = createApprovalReads(db, this.tasks, () => this.#ready());
+    this.usage = createUsageReads(db, () => this.#ready());
     const assertOpen = () => this.#assertOpen();
     this.tokens = createTokenReads(db, assertOpen);
     this.http = createHttpStore(db, assertOpen);

@@ -10,6 +10,7 @@ import { journalTables } from "./journal.js";
 import { memoryTables } from "./memory.js";
 import { meshTables } from "./mesh.js";
 import { outboxTables } from "./outbox.js";
+import { usageTables } from "./usage.js";
 
 /** All tables, in the order in which their migrations run. A new set is added at the end. */
 export const TABLE_SETS: readonly TableSet[] = [
@@ -24,4 +25,5 @@ export const TABLE_SETS: readonly TableSet[] = [
   memoryTables,
   a2aTables,
   approvalTables,
+  usageTables,
 ];

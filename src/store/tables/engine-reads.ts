@@ -22,9 +22,11 @@ interface StoredTask {
   readonly updated_at: number;
   readonly held: number;
   readonly open_work: number;
+  readonly usage: string | null;
 }
 
-const COLUMNS = "key, role, instance, task_id, owner, status, title, created_at, updated_at, held, open_work";
+const COLUMNS =
+  "key, role, instance, task_id, owner, status, title, created_at, updated_at, held, open_work, usage";
 
 /** Sorts after every key: where a list without a cursor begins. */
 const AFTER_EVERY_KEY = "\u{10FFFF}";
@@ -292,6 +294,7 @@ function toTaskRow(stored: StoredTask): TaskRow {
     updatedAt: stored.updated_at,
     ...(stored.held === 1 && { held: true }),
     ...(stored.open_work === 1 && { openWork: true }),
+    ...(stored.usage !== null && { usage: JSON.parse(stored.usage) }),
   };
 }
 

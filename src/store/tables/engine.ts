@@ -43,6 +43,7 @@ export const engineTables = defineTableSet<EngineRowWrite>({
         db.exec(NEW_SNAPSHOTS);
       },
     },
+    { number: 3, name: "usage of tasks", sql: "ALTER TABLE tasks ADD COLUMN usage TEXT" },
   ],
   writes: {
     "task.put": putTask,
@@ -116,13 +117,13 @@ const NEW_SNAPSHOTS = `
 
 function putTask({ db, taskList }: WriteContext): (write: TaskPut) => void {
   const insert = db.prepare(`
-    INSERT INTO tasks (id, key, role, instance, task_id, owner, status, title, created_at, updated_at, held, open_work)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO tasks (id, key, role, instance, task_id, owner, status, title, created_at, updated_at, held, open_work, usage)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING
   `);
   // A key or task id that belongs to another task is rejected, never updated on its behalf (law 6).
   const update = db.prepare(`
-    UPDATE tasks SET status = ?, title = coalesce(?, title), updated_at = ?, held = ?, open_work = ?
+    UPDATE tasks SET status = ?, title = coalesce(?, title), updated_at = ?, held = ?, open_work = ?, usage = ?
     WHERE key = ? AND role = ? AND instance = ? AND task_id = ?
   `);
   return ({ kind, row }) => {
@@ -131,13 +132,28 @@ function putTask({ db, taskList }: WriteContext): (write: TaskPut) => void {
     const title = row.title ?? null;
     const held = row.held === true ? 1 : 0;
     const work = row.openWork === true ? 1 : 0;
+    const usage = row.usage === undefined ? null : JSON.stringify(row.usage);
     const inserted = () => {
-      const values = [key, role, id, taskId, row.owner, status, title, createdAt, updatedAt, held, work];
+      const values = [
+        key,
+        role,
+        id,
+        taskId,
+        row.owner,
+        status,
+        title,
+        createdAt,
+        updatedAt,
+        held,
+        work,
+        usage,
+      ];
       if (insert.run(taskList.nextNumber(), ...values).changes === 0) return false;
       taskList.add(row.instance, key);
       return true;
     };
-    const updated = () => update.run(status, title, updatedAt, held, work, key, role, id, taskId).changes > 0;
+    const updated = () =>
+      update.run(status, title, updatedAt, held, work, usage, key, role, id, taskId).changes > 0;
     // Only new tasks come with a title, so the likely statement is tried first.
     if (title === null ? updated() || inserted() : inserted() || updated()) return;
     throw new RowConflictError(

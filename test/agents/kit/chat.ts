@@ -129,7 +129,7 @@ function finish(reply: Reply): string {
   return reply.finish ?? (reply.calls === undefined ? "stop" : "tool_calls");
 }
 
-function usage({ usage: { input, output, cached = 0 } = { input: 10, output: 5 } }: Reply) {
+function usage({ usage: { input, output, cached = 0 } = { input: 1_500, output: 50 } }: Reply) {
   return {
     prompt_tokens: input,
     completion_tokens: output,

@@ -84,7 +84,7 @@ function calls({ calls: given = [], reasoning }: Reply, id: string): object[] {
 }
 
 function chunk(parts: readonly object[], { usage }: Reply, finishReason?: string) {
-  const { input, output, cached = 0 } = usage ?? { input: 10, output: 5 };
+  const { input, output, cached = 0 } = usage ?? { input: 1_500, output: 50 };
   return {
     candidates: [
       { index: 0, content: { role: "model", parts }, ...(finishReason !== undefined && { finishReason }) },

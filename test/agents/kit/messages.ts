@@ -91,7 +91,7 @@ export const messages: Format = {
       ]),
       event("message_delta", {
         delta: { stop_reason: stop(reply), stop_sequence: null },
-        usage: { output_tokens: reply.usage?.output ?? 5 },
+        usage: { output_tokens: reply.usage?.output ?? 50 },
       }),
       event("message_stop", {}),
     ];
@@ -148,7 +148,7 @@ function deltas(block: Block): object[] {
 }
 
 function head(reply: Reply, id: string) {
-  const { input, output, cached = 0 } = reply.usage ?? { input: 10, output: 5 };
+  const { input, output, cached = 0 } = reply.usage ?? { input: 1_500, output: 50 };
   return {
     id: `msg_${id}`,
     type: "message",

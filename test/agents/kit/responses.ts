@@ -127,7 +127,7 @@ function items(reply: Reply, id: string) {
 }
 
 function response(reply: Reply, id: string, output: readonly unknown[]) {
-  const { input, output: used, cached = 0 } = reply.usage ?? { input: 10, output: 5 };
+  const { input, output: used, cached = 0 } = reply.usage ?? { input: 1_500, output: 50 };
   const reason = reply.finish === "length" ? "max_output_tokens" : reply.finish;
   return {
     id: `resp_${id}`,

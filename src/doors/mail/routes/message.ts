@@ -1,5 +1,6 @@
 /** `POST /message`, and the answer to a breakpoint. */
 import { isUuid, MailroomError } from "../../../base/index.js";
+import { readBudgetChange } from "../../../engine/index.js";
 import {
   type Caller,
   defineRoute,
@@ -140,6 +141,7 @@ function postMessage(
         ...(task_id !== undefined && { taskId: task_id }),
         ...(resume_from !== undefined && { resumeFrom: resume_from }),
         ...stepsOf(kwargs.max_steps),
+        ...(kwargs.budget !== undefined && { budget: readBudgetChange(kwargs.budget) }),
         rows,
       }),
     respond: messageResponse,

@@ -26,6 +26,8 @@ export const TaskDigest = z
     failed_actions: z.int(),
     steps: z.int(),
     max_steps: z.int().nullable(),
+    model_calls: z.int().meta({ description: "Including failed ones." }),
+    failed_model_calls: z.int(),
     tokens: z.object({ input: z.number(), output: z.number(), cached: z.number() }),
     cost: z.number().nullable().meta({ description: "US dollars; null if no price is known." }),
     waited_ms: z

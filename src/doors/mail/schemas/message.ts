@@ -1,6 +1,14 @@
 /** `POST /message` (REF-7) and the answers to breakpoints. */
 import { z } from "zod";
-import { BreakpointCall, Event, EXPECTS, HoldReason, Status, TaskError } from "../../../extension/index.js";
+import {
+  BreakpointCall,
+  BudgetChangeBody,
+  Event,
+  EXPECTS,
+  HoldReason,
+  Status,
+  TaskError,
+} from "../../../extension/index.js";
 import { TaskId } from "../../../mail/index.js";
 
 /** The message types that a user may send (decision D5). */
@@ -34,6 +42,11 @@ const Kwargs = z
   .looseObject({
     max_steps: MaxSteps.exactOptional(),
     timeout: Seconds.exactOptional(),
+    budget: BudgetChangeBody.exactOptional().meta({
+      description:
+        "Limits on what the model calls of the task use, set by its owner. For an existing task they change those that " +
+        "were set before.",
+    }),
     breakpoint_tool_call_result: BreakpointResult.exactOptional(),
     breakpoint_tool_caller: z.string().nullable().exactOptional(),
   })

@@ -2,7 +2,7 @@
 
 import type { MAILMessage } from "../../../mail/index.js";
 import { normalizeBreakpointCall, SYSTEM_SUBJECTS } from "../../../mail/index.js";
-import type { HoldReason } from "../../agent.js";
+import type { HoldTurn } from "../commands.js";
 import { type Completed, TASK_TIMEOUT } from "../entries.js";
 import { askedCalls, isFromPerson, type TaskState, wasTaken } from "../state.js";
 import type { DecisionBuilder } from "./decision-builder.js";
@@ -90,13 +90,18 @@ export function pauseForApproval(draft: DecisionBuilder, agent: string): void {
 }
 
 /** Pauses the task until an agent has what it needs for its turn. The messages of the turn stay in the mailbox. */
-export function hold(draft: DecisionBuilder, agent: string, reason: HoldReason, text: string): void {
-  if (draft.state.status !== "running") return;
+export function hold(draft: DecisionBuilder, command: Omit<HoldTurn, "type" | "took">): void {
+  const { agent, reason, message: text, usage, counted } = command;
+  const used = { ...(usage !== undefined && { usage }), ...(counted !== undefined && { counted }) };
+  if (draft.state.status !== "running") {
+    if (usage !== undefined) draft.emit({ t: "usage", at: draft.at, agent, ...used, usage });
+    return;
+  }
   const message = draft.systemComplete({
     subject: SYSTEM_SUBJECTS.taskHeld,
     body: `Agent '${agent}' cannot continue: ${text}`,
   });
-  draft.emit({ t: "paused", at: draft.at, agent, calls: [], message, reason });
+  draft.emit({ t: "paused", at: draft.at, agent, calls: [], message, reason, ...used });
 }
 
 export function resume(draft: DecisionBuilder, maxSteps?: number | null): void {

@@ -2,7 +2,7 @@
 
 import type { AgentToolCall } from "../../../mail/index.js";
 import { createAgentAddress, isMailToolName } from "../../../mail/index.js";
-import type { TurnResult } from "../../agent.js";
+import type { TurnResult, Usage } from "../../agent.js";
 import type { FailTurn, VettedCall } from "../commands.js";
 import type { TurnError, TurnTaken } from "../entries.js";
 import type { AgentRules } from "../rules.js";
@@ -19,6 +19,7 @@ export function takeTurn(
   mails: readonly MailboxItem[],
   answer: TurnResult,
   vetted: readonly VettedCall[] = [],
+  counted?: Usage,
 ): void {
   const { name } = rules;
   const took = mails.map((mail) => mail.number);
@@ -39,6 +40,7 @@ export function takeTurn(
   if (approvals.length > 0) entry.approvals = approvals;
   if (answer.memo !== undefined) entry.memo = answer.memo;
   if (answer.usage !== undefined) entry.usage = answer.usage;
+  if (counted !== undefined) entry.counted = counted;
   draft.emit(entry);
   if (answer.compaction !== undefined) {
     const { summary, keep } = answer.compaction;
@@ -269,7 +271,7 @@ function sendText(
 export function failTurn(
   draft: DecisionBuilder,
   mails: readonly MailboxItem[],
-  { agent: name, code, message, usage }: Omit<FailTurn, "type" | "took">,
+  { agent: name, code, message, usage, counted }: Omit<FailTurn, "type" | "took">,
 ): void {
   const took = mails.map((mail) => mail.number);
   const lastTurn = isLastTurn(draft, name, took);
@@ -281,6 +283,7 @@ export function failTurn(
     code,
     message,
     ...(usage !== undefined && { usage }),
+    ...(counted !== undefined && { counted }),
   });
   if (draft.state.status === "cancelled") return;
   if (lastTurn) return failAtStepLimit(draft);

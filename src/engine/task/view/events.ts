@@ -6,8 +6,10 @@
 import type { MAILMessage } from "../../../mail/index.js";
 import { normalizeBreakpointCall, renderMailXml, SYSTEM_SUBJECTS } from "../../../mail/index.js";
 import type { TaskStatus } from "../../ports.js";
+import { totalsOf } from "../../usage.js";
 import type { ApprovalAnswered, Entry, TurnTaken } from "../entries.js";
 import { isErrorSubject } from "../system-messages.js";
+import { usageView } from "./usage.js";
 
 export { parseEventId } from "./event-id.js";
 
@@ -74,6 +76,8 @@ export const EVENT_NAMES = [
   "agent_error",
   /** A call of an agent's model failed. Another attempt or another model may have succeeded. */
   "model_call_failed",
+  /** What the model calls of a turn used: calls, tokens and cost. */
+  "model_usage",
   /** Another swarm accepted a message. */
   "interswarm_message_sent",
   /** A message of another swarm arrived. */
@@ -123,12 +127,37 @@ function failedCalls({ agent, usage }: Pick<TurnTaken, "agent" | "usage">): Sket
   }));
 }
 
+/** What the model calls of a turn used. Last among the events of its entry, so that the ids of the others are stable. */
+function modelUsage({ agent, usage }: Pick<TurnTaken, "agent" | "usage">): Sketch[] {
+  if (usage === undefined) return [];
+  const used = usageView(totalsOf(usage));
+  const { model, estimated } = usage;
+  return [
+    {
+      event: "model_usage",
+      description:
+        `agent ${agent} used ${used.calls} model calls, ${used.tokens.input} input and ${used.tokens.output} output tokens` +
+        (used.cost === null ? "" : `, cost ${used.cost}`),
+      extra: {
+        agent,
+        ...(model !== undefined && { model }),
+        ...used,
+        ...(estimated === true && { estimated }),
+      },
+    },
+  ];
+}
+
 function sketch(entry: Entry): Sketch[] {
   switch (entry.t) {
     case "sent":
       return sentEvents(entry);
     case "turn":
-      return [...failedCalls(entry), ...entry.calls.map((call) => toolCall(entry, call))];
+      return [
+        ...failedCalls(entry),
+        ...entry.calls.map((call) => toolCall(entry, call)),
+        ...modelUsage(entry),
+      ];
     case "turn_failed":
       return [
         ...failedCalls(entry),
@@ -137,7 +166,11 @@ function sketch(entry: Entry): Sketch[] {
           description: `error scheduling message for agent ${entry.agent}: ${entry.message}`,
           extra: { agent: entry.agent, code: entry.code },
         },
+        ...modelUsage(entry),
       ];
+    case "usage":
+      // A call that is about to start is part of the usage of its turn.
+      return entry.begun === true ? [] : [...failedCalls(entry), ...modelUsage(entry)];
     case "result":
       return resultEvents(entry);
     case "action_started":
@@ -190,7 +223,11 @@ function sketch(entry: Entry): Sketch[] {
       }
       if (entry.reason !== undefined) {
         const extra = { caller: entry.agent, reason: entry.reason };
-        return [{ ...end("task_complete", "paused", entry.message), extra }];
+        return [
+          ...failedCalls(entry),
+          ...modelUsage(entry),
+          { ...end("task_complete", "paused", entry.message), extra },
+        ];
       }
       return [
         {
@@ -252,6 +289,7 @@ function sketch(entry: Entry): Sketch[] {
     case "contributed":
     case "compacted":
     case "approvers":
+    case "budget":
     case "redefined":
       return [];
   }

@@ -2,9 +2,11 @@
 import { type MAILMessage, normalizeBreakpointCall } from "../../../mail/index.js";
 import type { HoldReason } from "../../agent.js";
 import type { TaskRow, TaskStatus } from "../../ports.js";
+import { type BudgetLimits, changedLimits, hasLimit } from "../../usage.js";
 import { type ReplyLimits, replyDue } from "../decide/interswarm.js";
 import { askedCalls, type TaskState } from "../state.js";
 import type { MailEvent } from "./events.js";
+import { type BudgetView, budgetView, type UsageView, usageView } from "./usage.js";
 
 /** The call has the form of breakpoint calls: its arguments are JSON text. */
 export interface WaitingApproval extends ReturnType<typeof normalizeBreakpointCall> {
@@ -46,8 +48,28 @@ export interface TaskRecord {
   readonly waiting_for?: readonly AwaitedReply[];
   /** Calls that run once a person has approved them. */
   readonly approvals?: readonly WaitingApproval[];
+  /** What its model calls used, in all and by agent. */
+  readonly usage?: UsageView & { readonly agents: Readonly<Record<string, UsageView>> };
+  /** Limits that the owner set, and those of the operator, if there are any. */
+  readonly budget?: { readonly owner: BudgetView; readonly configured: BudgetView };
   /** Internal key of the task. */
   readonly key: string;
+}
+
+function taskUsage({ usage, agents }: TaskState): Pick<TaskRecord, "usage"> {
+  if (usage === undefined) return {};
+  const byAgent: [string, UsageView][] = [];
+  for (const [name, agent] of agents) {
+    if (agent.usage !== undefined) byAgent.push([name, usageView(agent.usage)]);
+  }
+  return { usage: { ...usageView(usage), agents: Object.fromEntries(byAgent) } };
+}
+
+function taskBudget(state: TaskState, configured: BudgetLimits): Pick<TaskRecord, "budget"> {
+  const { budget = {}, adminBudget } = state;
+  const limits = changedLimits(configured, adminBudget?.limits ?? {});
+  if (!hasLimit(budget) && !hasLimit(limits)) return {};
+  return { budget: { owner: budgetView(budget), configured: budgetView(limits) } };
 }
 
 export interface AwaitedReply {
@@ -77,12 +99,12 @@ function legacyFlags(status: TaskStatus): { is_running: boolean; completed: bool
   return { is_running: status === "running", completed: status !== "running" };
 }
 
-/** @param limits how long the task waits for other swarms */
+/** @param rules how long the task waits for other swarms, and the configured budget of a task */
 export function recordOf(
   state: TaskState,
   events: readonly MailEvent[],
   title: string | undefined,
-  limits?: ReplyLimits,
+  rules?: { readonly limits: ReplyLimits; readonly budget: BudgetLimits },
 ): TaskRecord {
   const queue: (readonly [number, number, MAILMessage])[] = [];
   if (state.status !== "running") {
@@ -90,7 +112,7 @@ export function recordOf(
       for (const mail of agent.mailbox) queue.push([mail.tier, mail.number, mail.message]);
     }
   }
-  const waiting = awaitedReplies(state, limits);
+  const waiting = awaitedReplies(state, rules?.limits);
   queue.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   return {
     task_id: state.taskId,
@@ -108,6 +130,8 @@ export function recordOf(
     ...(askedCalls(state).length > 0 && { approvals: approvalsOf(state) }),
     ...(state.approvers !== undefined && state.approvers.length > 0 && { approvers: state.approvers }),
     ...(waiting.length > 0 && { waiting_for: waiting }),
+    ...taskUsage(state),
+    ...taskBudget(state, rules?.budget ?? {}),
     key: state.key,
   };
 }
@@ -123,6 +147,7 @@ export interface TaskSummary {
   readonly updated_time: string;
   readonly is_running: boolean;
   readonly completed: boolean;
+  readonly usage?: UsageView;
 }
 
 export function summaryOf(row: TaskRow): TaskSummary {
@@ -135,5 +160,6 @@ export function summaryOf(row: TaskRow): TaskSummary {
     start_time: new Date(row.createdAt).toISOString(),
     updated_time: new Date(row.updatedAt).toISOString(),
     ...legacyFlags(row.status),
+    ...(row.usage !== undefined && { usage: usageView(row.usage) }),
   };
 }
