@@ -114,19 +114,14 @@ export {
   type TaskSummary,
 } from "./task/view/record.js";
 export {
-  type BudgetView,
   budgetView,
   readBudgetChange,
-  type UsageView,
   usageView,
 } from "./task/view/usage.js";
 export {
   type BudgetChange,
   type BudgetLimits,
   budgetProblem,
-  LIMIT_KEYS,
-  LIMIT_NAMES,
-  NO_USAGE,
   totalsOf,
   type UsageTotals,
   usedIn,

@@ -1,5 +1,5 @@
 /** Limits on what model calls use, through the providers' wire formats. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -15,6 +15,7 @@ import {
   type ModelAgentOptions,
   modelAgent,
 } from "../../src/index.js";
+import { loadConfig } from "../../src/server/index.js";
 import { VirtualClock } from "../../src/testing/index.js";
 import type { Behaviour } from "./kit/model-server.js";
 import { type StrictModel, StrictProviders, type StrictRequest } from "./kit/strict.js";
@@ -330,6 +331,29 @@ describe("prices", () => {
       response: expect.stringContaining("max_calls"),
     });
     expect(providers.count).toBe(1);
+  });
+
+  it("the example file is valid, and negative prices and limits in one are rejected with their key", () => {
+    const path = join(import.meta.dirname, "../../examples/budgets.toml");
+    const { settings } = loadConfig({ flags: {}, env: { MAIL_CONFIG_PATH: path }, directory: tmpdir() });
+    expect(settings.models.prices["openai/gpt-5"]).toMatchObject({ input: 1.25, output: 10 });
+    expect(settings.runtime).toMatchObject({
+      taskBudget: { maxCost: 2, maxCalls: 200 },
+      callerBudget: { maxCost: 10 },
+    });
+    const folder = mkdtempSync(join(tmpdir(), "mailroom-prices-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    for (const [text, key] of [
+      ['[models.prices]\n"a/b" = { input = -1, output = 1 }', "models.prices"],
+      ["[budgets]\nday = { max_cost = -1 }", "budgets.day"],
+      ["[budgets]\ntask = { max_money = 1 }", "budgets.task"],
+    ] as const) {
+      const file = join(folder, "mail.toml");
+      writeFileSync(file, text);
+      expect(() => loadConfig({ flags: {}, env: { MAIL_CONFIG_PATH: file }, directory: folder })).toThrow(
+        key,
+      );
+    }
   });
 
   it("negative prices are rejected when the agent is defined", () => {
