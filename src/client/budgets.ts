@@ -20,7 +20,15 @@ export interface AdminTaskBudget extends BudgetChange {
 
 /** Days in UTC, such as `2026-01-31`; both are included. */
 export interface UsageOptions extends CallOptions {
+  /**
+   * First day.
+   * @defaultValue the first one with any usage
+   */
   readonly from?: string;
+  /**
+   * Last day.
+   * @defaultValue today
+   */
   readonly to?: string;
 }
 

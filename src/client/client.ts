@@ -392,8 +392,8 @@ export class MailClient {
   }
 
   /**
-   * Changes the limits that the caller set on a task. A task that was paused at a limit continues if none is reached any
-   * more.
+   * Changes the limits that the caller set on a task. A task that was paused at a limit continues if no limit is
+   * reached.
    * @example
    * ```ts
    * await client.setTaskBudget(taskId, { max_cost: 5 });

@@ -6,6 +6,9 @@ import { MailroomError } from "../base/index.js";
 import type { AgentToolCall, MAILMessage } from "../mail/index.js";
 import type { InstanceMemory } from "./key-value.js";
 import type { InstanceId } from "./ports.js";
+import type { Usage } from "./usage.js";
+
+export type { FailedCall, Usage } from "./usage.js";
 
 /** One item of an agent's memory of a task, in the order in which it happened. */
 export type HistoryItem =
@@ -123,27 +126,6 @@ export interface StreamedCall {
 }
 
 /** What the model calls of a turn cost. */
-export interface Usage {
-  /** Model calls, including failed ones. */
-  readonly calls?: number;
-  readonly inputTokens?: number;
-  readonly outputTokens?: number;
-  readonly cachedInputTokens?: number;
-  readonly cost?: number;
-  readonly model?: string;
-  /** A provider reported no usable numbers, or a call was aborted: some are our own estimate. */
-  readonly estimated?: true;
-  /** Model calls that failed before the one that gave the answer. */
-  readonly failures?: readonly FailedCall[];
-}
-
-/** A failed model call. The provider's own words are in the log, because they may contain anything. */
-export interface FailedCall {
-  readonly model: string;
-  /** What went wrong, in our words. */
-  readonly problem: string;
-}
-
 export function sumOf(first: Usage, second: Usage = {}): Usage {
   const sum: { -readonly [K in keyof Usage]: Usage[K] } = {};
   for (const key of ["calls", "inputTokens", "outputTokens", "cachedInputTokens", "cost"] as const) {

@@ -2,7 +2,27 @@
  * What model calls used, and the limits on it. Pure: totals follow from the journal, so that they are the same after
  * every restart.
  */
-import type { Usage } from "./agent.js";
+
+export interface Usage {
+  /** Model calls, including failed ones. */
+  readonly calls?: number;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly cachedInputTokens?: number;
+  readonly cost?: number;
+  readonly model?: string;
+  /** A provider reported no usable numbers, or a call was aborted: some are our own estimate. */
+  readonly estimated?: true;
+  /** Model calls that failed before the one that gave the answer. */
+  readonly failures?: readonly FailedCall[];
+}
+
+/** A failed model call. The provider's own words are in the log, because they may contain anything. */
+export interface FailedCall {
+  readonly model: string;
+  /** What went wrong, in our words. */
+  readonly problem: string;
+}
 
 /** Sums over model calls. */
 export interface UsageTotals {

@@ -218,7 +218,7 @@ export class Task {
 
   /**
    * Changes the limits on what model calls of the task use: a number sets one, `null` lifts it. A task that was paused at
-   * a limit continues if none is reached any more.
+   * a limit continues if no limit is reached.
    * @throws MailroomError `bad_input`, `forbidden` for a task of another swarm's caller
    */
   async setBudget(limits: BudgetChange): Promise<void> {

@@ -78,7 +78,7 @@ async function audited(token: string): Promise<string[]> {
 }
 
 describe("budgets", () => {
-  it("[AGT-BUDGET-08] an owner raises the limits of their task, and nobody else sees it", async () => {
+  it("[AGT-BUDGET-08] an owner raises the limits of their task, and other users do not see it", async () => {
     await serve();
     const paused = await as(ANN).postMessage("go", { taskId: "t", kwargs: { budget: { max_calls: 2 } } });
     expect(paused).toMatchObject({ status: "paused", reason: "budget" });

@@ -524,7 +524,7 @@ export class Runtime {
 
   /**
    * Changes the limits of a task: those of its owner, or those that an admin sets in place of the configured ones. A task
-   * that was paused at a limit continues if none is reached any more.
+   * that was paused at a limit continues if no limit is reached.
    * @throws MailroomError `bad_input`, `forbidden`, `unknown_agent`, `unknown_task`
    */
   async setTaskBudget(
@@ -541,7 +541,7 @@ export class Runtime {
 
   /**
    * Sets limits per day (UTC) of a caller or of the server, in place of the configured ones. Tasks that were paused at a
-   * limit continue if none is reached any more.
+   * limit continue if no limit is reached.
    * @throws MailroomError `bad_input`
    */
   async setDailyBudget(

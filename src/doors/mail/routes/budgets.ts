@@ -54,7 +54,7 @@ export function budgetRoutes({ mailroom }: MailDoor): Route[] {
       summary: "Change the limits that the owner set on a task",
       description:
         "A number sets a limit on what the model calls of the task use, and null lifts it. A task that was paused at a " +
-        "limit continues if none is reached any more. Limits of the operator apply beside these.",
+        "limit continues if no limit is reached. Limits of the operator apply beside these.",
       access: USERS_AND_ADMINS,
       params: TaskPath,
       body: BudgetRequest,
@@ -210,7 +210,7 @@ export function budgetRoutes({ mailroom }: MailDoor): Route[] {
         summary: `Set the limits of ${whose} for a day`,
         description:
           "In place of the configured ones, from now on. A number sets a limit, null lifts it, and absent keeps it. Tasks " +
-          "that were paused at a limit continue if none is reached any more.",
+          "that were paused at a limit continue if no limit is reached.",
         body: BudgetRequest,
         errors: ["bad_input"],
         async handle({ params: given, body, request }, caller) {
