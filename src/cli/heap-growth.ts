@@ -2,7 +2,7 @@
 import { setFlagsFromString } from "node:v8";
 
 /** In percent of what was in use after the last collection. */
-const HEAP_GROWTH = 50;
+const HEAP_GROWTH = 100;
 
 /**
  * By default V8 lets the heap grow to a multiple of what is in use. Under an attack with large messages, most of a

@@ -2,8 +2,9 @@
 import { isRecord } from "../base/index.js";
 
 /** What an agent may return: the text of its reply, or nothing if it called verbs. */
-// biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement is allowed
-export type AgentReply = string | undefined | void;
+export type AgentReply =
+  // biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement is allowed
+  string | undefined | void;
 
 /**
  * A message to an agent in another process. Calls of verbs are recorded in order and take effect together, once, when

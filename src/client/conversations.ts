@@ -474,7 +474,7 @@ export class ConversationClient {
     return this.#change("mail/reopen", conversationId, reason, options);
   }
 
-  /** Pauses a conversation: nobody can write until it is reopened. */
+  /** Pauses a conversation: no turns are accepted until it is reopened. */
   pause(conversationId: string, reason?: string, options: CallOptions = {}): Promise<Conversation> {
     return this.#change("mailroom/pause", conversationId, reason, options);
   }

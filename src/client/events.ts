@@ -34,7 +34,7 @@ export function toTaskEvent(raw: RawEvent): TaskEvent {
 }
 
 /** Parses the data of an event, which arrives as text over SSE. */
-export function toTaskEventData(data: unknown): TaskEventData {
+function toTaskEventData(data: unknown): TaskEventData {
   const parsed = typeof data === "string" ? parseData(data) : data;
   if (!isRecord(parsed)) return { description: toText(parsed), extra_data: {} };
   const { timestamp, description, task_id, extra_data, response, status } = parsed;

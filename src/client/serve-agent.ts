@@ -335,7 +335,7 @@ class AgentService implements ServedAgent {
     }
   }
 
-  /** Results that nobody asked for again were accepted before the connection was lost. */
+  /** Results that the server does not ask for again were accepted before the connection was lost. */
   #makeRoom(): void {
     for (const [key, { lent, outcome }] of this.#jobs) {
       if (this.#jobs.size < MAX_LENT) return;

@@ -260,7 +260,7 @@ it("gives every event to a slow reader, with a bounded queue", async () => {
     },
   });
   const events = await slow.follow({ conversationId: id });
-  // More than the queue holds, while nobody reads.
+  // More than the queue holds, while the consumer does not read.
   const wanted: string[] = [];
   for (let n = 0; n < 25; n++) {
     const turns = await Promise.all(Array.from({ length: 500 }, () => ann.say(id, "x")));

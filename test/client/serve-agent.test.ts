@@ -75,7 +75,7 @@ it("a run that throws, returns nothing or takes too long fails its turn, and the
     },
     { runTimeout: 200 },
   );
-  // The boss reports what it is told; each failure is one notice of the system.
+  // The boss reports the mail that it receives; each failure is one notice of the system.
   for (const [body, words] of [
     ["throw", "out of ink"],
     ["nothing", "returned no text"],
@@ -105,7 +105,7 @@ it("a wrong token, another caller's token and an unknown agent are refused with 
   await refused("nonsense", "coder", "map/connect failed with error 1001");
   await refused("user:ann", "coder", "the token belongs to user:ann");
   await refused("member:quiet", "quiet", "no remote agent 'quiet'");
-  await refused("member:nobody", "nobody", "no remote agent 'nobody'");
+  await refused("member:stranger", "stranger", "no remote agent 'stranger'");
 });
 
 it("two processes with the same name: the later one serves, and the earlier one ends", async () => {
