@@ -7,8 +7,9 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Entry } from "../../src/engine/task/entries.js";
 import { fold } from "../../src/engine/task/evolve.js";
 import { openStore } from "../../src/store/index.js";
+import { type CompiledChild, compileChild } from "../crash/compile.js";
 import { seededRandom } from "../kit/seeded.js";
-import { compileChild, freePort, ServerProcess, Wire } from "./processes.js";
+import { freePort, ServerProcess, Wire } from "./processes.js";
 import { until } from "./until.js";
 
 const SEED = Number(process.env.CHAOS_SEED ?? randomInt(2 ** 31));
@@ -25,13 +26,13 @@ const SETTINGS = {
   requestsPerMinute: 0,
 } as const;
 
-let child: ReturnType<typeof compileChild>;
+let child: CompiledChild;
 let alpha: ServerProcess;
 let beta: ServerProcess;
 let wires: Wire[];
 
 beforeAll(async () => {
-  child = compileChild();
+  child = compileChild("federation");
   const [alphaPort, betaPort] = [await freePort(), await freePort()];
   const common = { settings: SETTINGS, slow: 20 };
   alpha = new ServerProcess(child.script, { ...common, name: "alpha", others: ["beta"], port: alphaPort });

@@ -2,13 +2,14 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { type CompiledChild, compileChild } from "../crash/compile.js";
 import { testSwarm } from "./agents.js";
-import { compileChild, freePort, ServerProcess } from "./processes.js";
+import { freePort, ServerProcess } from "./processes.js";
 import { openTestServer, type TestServer } from "./servers.js";
 import { readSseEvents } from "./sse.js";
 import { until } from "./until.js";
 
-let child: ReturnType<typeof compileChild>;
+let child: CompiledChild;
 let alpha: ServerProcess;
 let beta: ServerProcess;
 let gamma: ServerProcess;
@@ -29,7 +30,7 @@ async function makeServer(name: string, others: readonly string[]): Promise<Serv
 }
 
 beforeAll(async () => {
-  child = compileChild();
+  child = compileChild("federation");
   alpha = await makeServer("alpha", ["beta", "gamma"]);
   beta = await makeServer("beta", ["alpha", "gamma", "doctor"]);
   gamma = await makeServer("gamma", ["alpha", "beta"]);

@@ -1,35 +1,12 @@
 /** Servers in separate processes, which can be killed and restarted, and connections between them that can be cut. */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Transform } from "node:stream";
-import { fileURLToPath } from "node:url";
 import { type CallOptions, call, type Reply } from "../http/harness.js";
 import type { ChildOptions } from "./child.js";
-
-/** Compiles the child, so that tests kill what users run. Inside the project, where packages resolve. */
-export function compileChild(): { readonly script: string; remove(): void } {
-  const project = fileURLToPath(new URL("../../", import.meta.url));
-  const cache = join(project, "node_modules", ".cache");
-  mkdirSync(cache, { recursive: true });
-  const out = mkdtempSync(join(cache, "mailroom-federation-"));
-  const remove = () => rmSync(out, { recursive: true, force: true });
-  writeFileSync(join(out, "package.json"), '{ "type": "module" }\n');
-  const compiler = join(project, "node_modules", "typescript", "bin", "tsc");
-  const config = join(project, "test", "federation", "tsconfig.json");
-  const { stdout } = spawnSync(process.execPath, [compiler, "-p", config, "--outDir", out], {
-    encoding: "utf8",
-  });
-  const script = join(out, "test", "federation", "child.js");
-  // Type errors are reported by the type check.
-  if (!existsSync(script)) {
-    remove();
-    throw new Error(`the server of the federation tests does not compile:\n${stdout}`);
-  }
-  return { script, remove };
-}
 
 export async function freePort(): Promise<number> {
   const server = createServer();

@@ -6,8 +6,9 @@
 import { randomInt } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { isRecord } from "../../src/base/index.js";
+import { type CompiledChild, compileChild } from "../crash/compile.js";
 import { seededRandom } from "../kit/seeded.js";
-import { compileChild, freePort, ServerProcess, Wire } from "./processes.js";
+import { freePort, ServerProcess, Wire } from "./processes.js";
 
 const SEED = Number(process.env.QUESTIONS_SEED ?? randomInt(2 ** 31));
 const QUESTIONS = Number(process.env.QUESTIONS ?? 200);
@@ -27,13 +28,13 @@ const SETTINGS = {
   askInterval: 1_000,
 } as const;
 
-let child: ReturnType<typeof compileChild>;
+let child: CompiledChild;
 let alpha: ServerProcess;
 let beta: ServerProcess;
 let wires: Wire[];
 
 beforeAll(async () => {
-  child = compileChild();
+  child = compileChild("federation");
   const [alphaPort, betaPort] = [await freePort(), await freePort()];
   const common = { settings: SETTINGS, slow: 20 };
   alpha = new ServerProcess(child.script, { ...common, name: "alpha", others: ["beta"], port: alphaPort });
