@@ -282,9 +282,10 @@ describe("a WebSocket of the console", () => {
         socket.once("open", resolve);
         socket.once("error", reject);
       });
-      const answer = new Promise((resolve) =>
-        socket.once("message", (data) => resolve(JSON.parse(String(data)))),
-      );
+      const answer = new Promise((resolve, reject) => {
+        socket.once("message", (data) => resolve(JSON.parse(String(data))));
+        socket.once("close", (code, reason) => reject(new Error(`${code} ${String(reason)}`)));
+      });
       const params = { protocolVersion: 1, auth: { method: "console", credential: proof } };
       socket.send(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "map/connect", params }));
       return await answer;
@@ -306,6 +307,6 @@ describe("a WebSocket of the console", () => {
         error: { data: { details: { authError: "invalid_credentials" } } },
       });
     }
-    await expect(connect({ cookie, origin: "http://127.0.0.1:1" }, proof)).rejects.toThrow("403");
+    await expect(connect({ cookie, origin: "http://127.0.0.1:1" }, proof)).rejects.toThrow("4403");
   });
 });

@@ -252,7 +252,13 @@ function* casesFor(template: string, method: string, operation: Operation): Gene
   for (const { path, expected } of pathsOf(template, operation)) {
     yield { ...base, path, what: path, expected };
   }
-  if (names.length > 0 && schema === undefined) yield { ...base, what: "unknown", expected: [404] };
+  if (names.length > 0 && schema === undefined) {
+    const check = compiler();
+    const fits = (operation.parameters ?? []).every(
+      (parameter) => parameter.in !== "path" || check(parameter.schema, "nobody-has-this"),
+    );
+    yield { ...base, what: "unknown", expected: [fits ? 404 : 400] };
+  }
 }
 
 async function fingerprint(): Promise<unknown> {

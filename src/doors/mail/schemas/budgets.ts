@@ -1,11 +1,18 @@
 /** What model calls used, and the limits on it. */
 import { z } from "zod";
-import { BudgetBody, BudgetChangeBody, Status, TaskRecord, UsageBody } from "../../../extension/index.js";
+import {
+  BudgetBody,
+  BudgetChangeBody,
+  EXPECTS,
+  Status,
+  TaskRecord,
+  UsageBody,
+} from "../../../extension/index.js";
 
 const Day = z
   .string()
   .regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/)
-  .meta({ description: "A day in UTC: `2026-01-31`." });
+  .meta({ description: "A day in UTC: `2026-01-31`.", [EXPECTS]: "a day such as 2026-01-31" });
 
 export const UsageQuery = z.object({
   from: Day.exactOptional().meta({ description: "First day, in UTC: `2026-01-31`." }),
@@ -80,7 +87,7 @@ export const CallerPath = z.object({
   caller: z
     .string()
     .regex(/^(?:user|admin|swarm):[^\p{Cc}]{1,256}$/u)
-    .meta({ description: "`role:id`" }),
+    .meta({ description: "`role:id`", [EXPECTS]: "role:id, such as user:ann" }),
 });
 
 export const BudgetPageQuery = z.object({
