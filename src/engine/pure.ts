@@ -3,3 +3,4 @@
 export type { Entry, EntryKind, Sent } from "./task/entries.js";
 export { evolve, open } from "./task/evolve.js";
 export { type AgentState, historyOf, partyOf, type TaskState } from "./task/state.js";
+export { usedIn } from "./usage.js";

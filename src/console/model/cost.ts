@@ -1,4 +1,5 @@
 /** Tokens, cost and time of a task, by agent, by model and by turn. */
+import { usedIn } from "../../engine/pure.js";
 import type { JournalEntry } from "./journal-entry.js";
 
 export interface Sum {
@@ -54,6 +55,21 @@ export function costsOf(entries: readonly JournalEntry[]): Costs {
   let pausedAt: number | undefined;
   let endedAt: number | undefined;
   for (const entry of entries) {
+    const used = "usage" in entry ? usedIn(entry) : undefined;
+    if (used !== undefined && "usage" in entry) {
+      const { model } = entry.usage ?? {};
+      const sums = [
+        total,
+        sumOf(agents, entry.agent),
+        ...(model === undefined ? [] : [sumOf(models, model)]),
+      ];
+      for (const sum of sums) {
+        sum.input += used.inputTokens;
+        sum.output += used.outputTokens;
+        sum.cached += used.cachedInputTokens;
+        sum.cost += used.cost ?? 0;
+      }
+    }
     switch (entry.t) {
       case "turn": {
         const {
@@ -63,7 +79,7 @@ export function costsOf(entries: readonly JournalEntry[]): Costs {
           cost = 0,
           model,
         } = entry.usage ?? {};
-        const turn = {
+        turns.push({
           n: entry.n,
           agent: entry.agent,
           model,
@@ -71,20 +87,13 @@ export function costsOf(entries: readonly JournalEntry[]): Costs {
           output: outputTokens,
           cached: cachedInputTokens,
           cost,
-        };
-        turns.push(turn);
+        });
         const sums = [
           total,
           sumOf(agents, entry.agent),
           ...(model === undefined ? [] : [sumOf(models, model)]),
         ];
-        for (const sum of sums) {
-          sum.turns++;
-          sum.input += turn.input;
-          sum.output += turn.output;
-          sum.cached += turn.cached;
-          sum.cost += turn.cost;
-        }
+        for (const sum of sums) sum.turns++;
         break;
       }
       case "turn_failed":

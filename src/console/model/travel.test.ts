@@ -129,7 +129,7 @@ describe("lanes", () => {
     expect(model.last).toBe(entries.length);
     const drawn = new Set(model.rows.map(({ n }) => n));
     for (const entry of entries) {
-      if (["opened", "result", "sent", "resumed"].includes(entry.t)) continue;
+      if (["opened", "result", "sent", "resumed", "usage"].includes(entry.t)) continue;
       expect(drawn, `${entry.t} #${entry.n}`).toContain(entry.n);
     }
     expect(model.lanes[0]?.kind).toBe("person");
@@ -205,6 +205,18 @@ describe("sums and differences", () => {
         },
       ),
     );
+  });
+
+  it("of model calls count what the task's state counts, estimates and failed turns included", () => {
+    const { entries = [] } = corpus.find(({ name }) => name === "budgets.jsonl") ?? {};
+    const { usage } = fold(structuredClone(entries)) ?? {};
+    expect(usage?.inputTokens).toBeGreaterThan(0);
+    const { total } = costsOf(entries);
+    expect([total.input, total.output, total.cost]).toEqual([
+      usage?.inputTokens,
+      usage?.outputTokens,
+      usage?.cost ?? 0,
+    ]);
   });
 
   it("between an entry and itself do not exist, and an entry that is taken leaves a mailbox", () => {
