@@ -56,11 +56,12 @@ describe("openSqliteStore", () => {
 
   it("names a file that is not a database and leaves it unchanged", async () => {
     const file = join(root, "mailroom.db");
-    writeFileSync(file, "a text file in the wrong place, longer than the header of a database ".repeat(9));
+    const text = "a text file in the wrong place, longer than the header of a database ".repeat(9);
+    writeFileSync(file, text);
     const refused = openSqliteStore({ directory: root });
     await expect(refused).rejects.toMatchObject({ code: "store_version" });
     await expect(refused).rejects.toThrow(file);
-    expect(readFileSync(file, "utf8")).toMatch(/^a letter/);
+    expect(readFileSync(file, "utf8")).toBe(text);
   });
 
   it("is durable by default", async () => {
