@@ -138,10 +138,11 @@ export async function answerMail(
   const returned = await run(mail);
   const acted = calls.length > 0 || text !== undefined;
   if (typeof returned === "string") {
-    if (!acted) return { text: returned };
-    throw new Error("run called verbs of mail and also returned a text; do one of them");
-  }
-  if (!acted) throw new Error("run returned no text and called no verb; to wait for mail, call mail.await()");
+    if (acted) throw new Error("run called verbs of mail and also returned a text; do one of them");
+    if (isAgent(lent.from)) text = returned;
+    else mail.reply(returned);
+  } else if (!acted)
+    throw new Error("run returned no text and called no verb; to wait for mail, call mail.await()");
   return { ...(calls.length > 0 && { calls }), ...(text !== undefined && { text }) };
 }
 

@@ -68,7 +68,8 @@ export function cleanUsage(given: unknown): Usage | undefined {
   const clean: { -readonly [K in keyof Usage]: Usage[K] } = {};
   for (const name of NUMBERS) {
     const value = fields.get(name);
-    if (typeof value === "number" && value >= 0) clean[name] = Math.min(value, LARGEST);
+    if (typeof value !== "number" || !(value >= 0)) continue;
+    clean[name] = Math.min(name === "cost" ? value : Math.ceil(value), LARGEST);
   }
   const model = fields.get("model");
   if (typeof model === "string") clean.model = model;
@@ -92,12 +93,13 @@ export function totalsOf(usage: Usage): UsageTotals {
   const failedCalls = usage.failures?.length ?? 0;
   return {
     // Usage of earlier versions has no number of calls: a model that answered was called once.
-    calls:
+    calls: Math.ceil(
       usage.calls ?? failedCalls + (usage.inputTokens !== undefined || usage.model !== undefined ? 1 : 0),
+    ),
     failedCalls,
-    inputTokens: numberOf(usage.inputTokens),
-    outputTokens: numberOf(usage.outputTokens),
-    cachedInputTokens: numberOf(usage.cachedInputTokens),
+    inputTokens: Math.ceil(numberOf(usage.inputTokens)),
+    outputTokens: Math.ceil(numberOf(usage.outputTokens)),
+    cachedInputTokens: Math.ceil(numberOf(usage.cachedInputTokens)),
     ...(usage.cost !== undefined && { cost: numberOf(usage.cost) }),
   };
 }

@@ -120,8 +120,8 @@ export class Cache<T extends Types> {
     for (let rest = keys; rest.length > 0; ) {
       const stored = await this.#readSome(rest);
       for (const one of stored) {
-        if (one.more === true) failure = (await this.#readInPages(one.journal)) ?? failure;
-        else this.#addStored(one);
+        if (one.more === true || !this.#addStored(one))
+          failure = (await this.#readInPages(one.journal)) ?? failure;
         await yieldToLoop();
       }
       rest = rest.slice(stored.length);
@@ -151,14 +151,18 @@ export class Cache<T extends Types> {
     }
   }
 
-  #addStored(stored: StoredJournal): void {
+  /** Returns whether what was read suffices. */
+  #addStored(stored: StoredJournal): boolean {
     const { journal } = stored;
     try {
-      this.#loaded(journal, this.#reader.fromStored(stored));
+      const read = this.#reader.fromStored(stored);
+      if (read === undefined) return false;
+      this.#loaded(journal, read);
     } catch (cause) {
       this.#parts.report({ code: "load_failed", message: asError(cause).message, task: journal, cause });
       this.#notLoaded(journal, asError(cause));
     }
+    return true;
   }
 
   #loaded(key: JournalKey, read: Reading<T>): void {

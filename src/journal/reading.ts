@@ -34,8 +34,10 @@ export class StateReader<T extends Types> {
     return read;
   }
 
-  fromStored({ journal, snapshot, rows }: StoredJournal): Reading<T> {
+  /** Returns nothing if the snapshot is unusable: the rows begin after it, so the journal must be read from its start. */
+  fromStored({ journal, snapshot, rows }: StoredJournal): Reading<T> | undefined {
     const read = this.#begin(journal, snapshot);
+    if (snapshot !== undefined && read.state === undefined) return undefined;
     for (const row of rows) this.#add(read, row);
     return read;
   }

@@ -19,7 +19,6 @@ import {
   type UsageTotals,
   utcDay,
 } from "../engine/index.js";
-import type { RowWrite } from "../journal/index.js";
 
 /** Callers and agents that one day shows. */
 const MOST_NAMES = 1_000;
@@ -44,6 +43,7 @@ export interface DayUsage {
 export class Budgets {
   readonly #runtime: Runtime;
   readonly #store: Store;
+  #lastChange: Promise<void> = Promise.resolve();
   readonly #clock: Clock;
 
   constructor(parts: { readonly runtime: Runtime; readonly store: Store; readonly clock: Clock }) {
@@ -53,17 +53,12 @@ export class Budgets {
   }
 
   /** Changes limits that the owner set on a task. @throws MailroomError `unknown_task` also for another's task */
-  async setOwn(
-    actor: Actor,
-    key: string,
-    limits: BudgetChange,
-    rows: readonly RowWrite[] = [],
-  ): Promise<void> {
+  async setOwn(actor: Actor, key: string, limits: BudgetChange): Promise<void> {
     const row = await this.#store.tasks.byKey(key);
     if (row === undefined || row.instance.role !== actor.role || row.instance.id !== actor.id)
       throw unknown(key);
     const audit = this.#audit(actor, "owner", row, { limits });
-    await this.#runtime.setTaskBudget(key, { limits, by: plain(actor) }, [...rows, audit]);
+    await this.#runtime.setTaskBudget(key, { limits, by: plain(actor) }, [audit]);
   }
 
   /** Sets limits on anybody's task in place of the configured ones. For admins. */
@@ -72,27 +67,28 @@ export class Budgets {
     key: string,
     limits: BudgetChange,
     agents: Readonly<Record<string, BudgetChange>> = {},
-    rows: readonly RowWrite[] = [],
   ): Promise<void> {
     const row = await this.#store.tasks.byKey(key);
     if (row === undefined) throw unknown(key);
     const audit = this.#audit(actor, "admin", row, { limits, agents });
     const change = { limits, agents, by: plain(actor), admin: true } as const;
-    await this.#runtime.setTaskBudget(key, change, [...rows, audit]);
+    await this.#runtime.setTaskBudget(key, change, [audit]);
   }
 
   /** Changes the limits of a caller or of the server for a day (UTC); without a change, the configured ones apply again. */
-  async setForDay(
-    actor: Actor,
-    scope: BudgetScope,
-    change: BudgetChange | undefined,
-    rows: readonly RowWrite[] = [],
-  ): Promise<void> {
+  setForDay(actor: Actor, scope: BudgetScope, change: BudgetChange | undefined): Promise<void> {
+    // One after the other, because a change keeps the limits that it does not name.
+    const done = this.#lastChange.then(() => this.#setForDay(actor, scope, change));
+    this.#lastChange = done.catch(() => {});
+    return done;
+  }
+
+  async #setForDay(actor: Actor, scope: BudgetScope, change: BudgetChange | undefined): Promise<void> {
     const owner = scope === "day" ? "" : `${scope.caller.role}:${scope.caller.id}`;
     const limits = change === undefined ? {} : { ...(await this.#reads().limits(scope)), ...change };
     const details = change === undefined ? { reset: true } : { limits: change };
     const audit = this.#record({ actor, right: "admin", key: "", taskId: "", owner, details });
-    await this.#runtime.setDailyBudget(scope, limits, [...rows, audit]);
+    await this.#runtime.setDailyBudget(scope, limits, [audit]);
   }
 
   /** The limits for a day (UTC) that apply to a caller or to the server. */

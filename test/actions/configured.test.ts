@@ -55,7 +55,7 @@ it("[AGT-ACT-09] file actions have the roots of the configuration, and none with
 it("[AGT-MODEL-19] turns cost what the configuration says", async () => {
   const models = await ModelServer.start(() => ({
     ...reply.finish("done"),
-    usage: { input: 1_000_000, output: 100_000 },
+    usage: { input: 1_500, output: 50 },
   }));
   const params = { llm: "vllm/test", base_url: models.url, system: "" };
   const swarm = [
@@ -67,14 +67,14 @@ it("[AGT-MODEL-19] turns cost what the configuration says", async () => {
     },
   ];
   {
-    const prices = '[models.prices]\n"vllm/test" = { input = 2, output = 10 }\n';
+    const prices = '[models.prices]\n"vllm/test" = { input = 2000, output = 10000 }\n';
     await using server = await served(JSON.stringify(swarm), prices);
     const answer = await server.running.mailroom.user("ann").ask("hello", { taskId: "t" });
     expect(answer.response).toBe("done");
     const task = await server.running.mailroom.user("ann").requireTask("t");
     const costs: (number | undefined)[] = [];
     for await (const { entry } of task.journal()) if (entry.t === "turn") costs.push(entry.usage?.cost);
-    expect(costs).toEqual([3]);
+    expect(costs).toEqual([3.5]);
   }
   await models.close();
 });

@@ -1,7 +1,9 @@
 /** The package as users install it: packed, unpacked beside its dependencies, checked and compiled against. */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
@@ -29,6 +31,25 @@ describe("package", () => {
   });
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("serves metrics as it is built", async () => {
+    const data = join(folder, "data");
+    const server = spawn(process.execPath, [
+      join(installed, "bin", "mailroom.js"),
+      ...["server", "--json", "--dev", "--port", "0", "--data", data],
+    ]);
+    try {
+      const [line] = await once(createInterface({ input: server.stdout }), "line");
+      const { url } = JSON.parse(String(line));
+      const response = await fetch(`${url}/metrics`, { headers: { authorization: "Bearer admin:ann" } });
+      expect([response.status, await response.text()]).toEqual([
+        200,
+        expect.stringContaining("mailroom_rounds_total"),
+      ]);
+    } finally {
+      server.kill("SIGKILL");
+    }
+  });
 
   it("passes publint", async () => {
     const { messages, pkg } = await publint({ pkgDir: installed, pack: false, strict: true });

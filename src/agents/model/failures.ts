@@ -44,6 +44,9 @@ export function modelTimedOut(limit: number): MailroomError {
 const TOO_LONG =
   /context_length_exceeded|maximum context length|prompt is too long|input is too long|exceeds? the (?:maximum|context)|too many (?:input )?tokens|context window|input token count/i;
 
+const NOT_CONNECTED =
+  /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|connect timeout/i;
+
 const TRANSIENT_WORDS = /overloaded|rate.?limit|server_error|internal|unavailable|timeout|try again/i;
 
 const QUOTA = /insufficient_quota|exceeded your current quota|credit balance is too low|billing_hard_limit/i;
@@ -63,7 +66,7 @@ export function failureOf(error: unknown, now: number): Failure {
   if (hasCode(error, "timed_out")) {
     return { kind: "transient", problem: error.message, detail, isCharged: true };
   }
-  if (isTransient(error)) return { kind: "transient", problem: "the provider could not be reached", detail };
+  if (isTransient(error)) return unreachable(detail);
   if (hasCode(error, "model_failed")) return streamFailure(error);
   if (!isCallError(error)) {
     // A connection that breaks during an answer surfaces as a bare TypeError of `fetch`.
@@ -72,6 +75,17 @@ export function failureOf(error: unknown, now: number): Failure {
       : { kind: "final", problem: "the call failed", detail };
   }
   return statusFailure(error, now);
+}
+
+/** A provider that took the connection may have worked on the call. */
+function unreachable(detail: string): Failure {
+  const isCharged = !NOT_CONNECTED.test(detail);
+  return {
+    kind: "transient",
+    problem: "the provider could not be reached",
+    detail,
+    ...(isCharged && { isCharged }),
+  };
 }
 
 function streamFailure({ message, details }: MailroomError): Failure {
@@ -87,14 +101,8 @@ function statusFailure(error: CallError, now: number): Failure {
   const said = `${error.message} ${body}`;
   const detail = `${error.message}${body === "" ? "" : `: ${body}`}`.slice(0, MAX_DETAIL);
   if (status === undefined) {
-    return {
-      kind: error.isRetryable ? "transient" : "final",
-      problem: error.isRetryable
-        ? "the provider could not be reached"
-        : "the provider's answer is unreadable",
-      detail,
-      ...(!error.isRetryable && { isCharged: true }),
-    };
+    if (error.isRetryable) return unreachable(detail);
+    return { kind: "final", problem: "the provider's answer is unreadable", detail, isCharged: true };
   }
   const problem = `status ${status}${typeOf(body)}`;
   if (status === 401 || status === 403) {
@@ -108,7 +116,9 @@ function statusFailure(error: CallError, now: number): Failure {
   if (isClientError(status) && TOO_LONG.test(said)) return { kind: "too_long", problem, detail };
   if (isClientError(status) && STALE_REASONING.test(said))
     return { kind: "stale_reasoning", problem, detail };
-  if (!error.isRetryable) return { kind: "final", problem, detail };
+  // The provider worked on a call whose answer began.
+  const charged = status < 300 && ({ isCharged: true } as const);
+  if (!error.isRetryable) return { kind: "final", problem, detail, ...charged };
   const milliseconds = Number(headers["retry-after-ms"]);
   const retryAfter =
     milliseconds > 0
@@ -118,6 +128,7 @@ function statusFailure(error: CallError, now: number): Failure {
     kind: "transient",
     problem,
     detail,
+    ...charged,
     ...(retryAfter !== undefined && { retryAfter }),
     ...((status === 429 || status === 529 || status === 503) && { isLimit: true }),
   };

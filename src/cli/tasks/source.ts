@@ -95,7 +95,14 @@ export function localTasks(server: LocalServer): TaskSource {
     waits: async (task) => (await admin.getTask(keyOf(task))).waiting_for ?? [],
     cancel: (task) => admin.cancelTask(keyOf(task)),
     setBudget: (task, change, { as, agent }) => {
-      if (agent !== undefined) return admin.setTaskBudget(keyOf(task), { agents: { [agent]: change } });
+      if (agent !== undefined) {
+        if (as !== undefined)
+          throw new MailroomError(
+            "usage",
+            "--agent sets limits of an admin and cannot be combined with --as",
+          );
+        return admin.setTaskBudget(keyOf(task), { agents: { [agent]: change } });
+      }
       if (as !== undefined) return server.client(as).setTaskBudget(task.task_id, change);
       return admin.setTaskBudget(keyOf(task), change);
     },

@@ -112,7 +112,7 @@ export class Budgets {
     const pend = (sign: 1 | -1): void => {
       const before = this.#pending.get(caller) ?? NO_USAGE;
       const after = sign === 1 ? addTotals(before, used) : withoutTotals(before, used);
-      if (isNothing(after)) this.#pending.delete(caller);
+      if (after.calls === 0) this.#pending.delete(caller);
       else this.#pending.set(caller, after);
       this.#pendingInAll =
         this.#pending.size === 0

@@ -220,7 +220,7 @@ export class Posting {
   async postFor(
     { key, taskId }: Pick<JournalLocation, "key" | "taskId">,
     sender: InstanceId,
-    { rows, ...given }: Omit<PostInput, "taskId">,
+    { rows, ...given }: Omit<PostInput, "taskId" | "budget">,
   ): Promise<PostReceipt> {
     this.#parts.phase.assertOpen();
     const input: PostInput = { ...storable(given), taskId, ...(rows !== undefined && { rows }) };

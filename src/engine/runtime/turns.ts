@@ -511,6 +511,7 @@ export class Turns {
     if (!this.#isCurrent(live, turn)) throw turn.abortHandle.stopped ?? new Error("the turn has ended");
     const counted = await this.#parts.budgets.begin(live, turn.agent, call);
     if (counted !== undefined) turn.counted = sumOf(turn.counted ?? {}, counted);
+    if (!this.#isCurrent(live, turn)) throw turn.abortHandle.stopped ?? new Error("the turn has ended");
   }
 
   #isCurrent(live: LiveTask, turn: RunningTurn): boolean {

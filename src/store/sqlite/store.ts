@@ -336,13 +336,13 @@ export class SqliteStore implements FullStore {
   }
 }
 
-/** Beside the data, under a name of its own. */
 function sizeOf(texts: readonly { readonly data: string }[]): number {
   let size = 0;
   for (const { data } of texts) size += data.length;
   return size;
 }
 
+/** Beside the data, under a name of its own. */
 function searchPath(file: string): string {
   if (file === ":memory:" || file === "") return ":memory:";
   return join(dirname(file), basename(file) === "mailroom.db" ? "search.db" : `${basename(file)}.search`);
