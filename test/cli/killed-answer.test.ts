@@ -1,21 +1,12 @@
 /** A server that is killed while a model writes an answer. */
 import { writeFile } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { MailClient, type TaskEvent, tokenOf, WrittenTexts } from "../../src/client/index.js";
 import { ModelServer } from "../agents/kit/model-server.js";
 import { reply } from "../agents/kit/swarm.js";
+import { freePort } from "../kit/free-port.js";
 import { folder, type Started, serve } from "./cli.js";
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 const OLD = "Some old answer that is never finished.";
 const NEW = "Another answer, which is the right one.";

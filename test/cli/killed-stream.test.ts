@@ -1,10 +1,9 @@
 /** A stream that outlives its server, which is killed and restarted several times during a task. */
 import { writeFile } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { MailClient, type TaskEvent } from "../../src/client/index.js";
+import { freePort } from "../kit/free-port.js";
 import { folder, type Started, serve } from "./cli.js";
 
 const AGENTS = `
@@ -39,14 +38,6 @@ const SWARM = [
 ];
 
 const SETTINGS = "[server.settings]\ntask_message_limit = 0\n";
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 it("yields exactly the journal", { timeout: 180_000 }, async () => {
   await using here = await folder();

@@ -67,6 +67,7 @@ describe.skipIf(BROWSER === undefined)("an action that waits for approval", () =
     await page.getByText("search-api-7d9c-2kqxm, search-api-7d9c-x8f4t").waitFor();
     await expectAccessible(page, "approval");
     await page.keyboard.press("a");
+    await page.locator("[data-answer]:focus").waitFor();
     await page.keyboard.press("Enter");
     await page.getByText("Approved: restart_pods").waitFor();
     await until("user:ann", id, "completed");
@@ -78,6 +79,7 @@ describe.skipIf(BROWSER === undefined)("an action that waits for approval", () =
     const { page, id } = await waiting("user:mei", (task) => `tasks/${task}`);
     await asked(page);
     await page.keyboard.press("a");
+    await page.locator("[data-answer]:focus").waitFor();
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     const field = page.getByLabel("Arguments of restart_pods");
@@ -126,6 +128,7 @@ describe.skipIf(BROWSER === undefined)("an action that waits for approval", () =
     await page.getByText("you were named for it").waitFor();
     await asked(page);
     await page.keyboard.press("a");
+    await page.locator("[data-answer]:focus").waitFor();
     await page.keyboard.press("Enter");
     await until("user:ida", id, "completed");
     expect(await decision("user:ida", id)).toMatchObject({ decision: "approved", by: "user:bob" });

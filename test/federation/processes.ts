@@ -8,14 +8,7 @@ import { Transform } from "node:stream";
 import { type CallOptions, call, type Reply } from "../http/harness.js";
 import type { ChildOptions } from "./child.js";
 
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
-}
+export { freePort } from "../kit/free-port.js";
 
 /** One server across restarts. */
 export class ServerProcess {

@@ -56,6 +56,9 @@ export class Processes {
     });
     let next = 0;
     const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    exited.then(() => {
+      for (const { reject } of waiting.values()) reject(new Error(`the process of ${name} has ended`));
+    });
     const made: Running = {
       name,
       port,

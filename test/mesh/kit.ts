@@ -1,6 +1,5 @@
 /** For tests with real processes and real connections. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
@@ -15,13 +14,7 @@ import {
   type HttpClientOptions,
 } from "../../src/net/index.js";
 
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
+export { freePort } from "../kit/free-port.js";
 
 /** A client that can call this machine. */
 export function localClient(options: Partial<HttpClientOptions> = {}): HttpClient {
