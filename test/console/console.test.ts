@@ -93,6 +93,7 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
     const { page, wrong } = await open("needs-you", { as: "user:mei" });
     await page.getByText("lead waits for your answer").first().waitFor();
     await picture(page, "needs-you");
+    await page.locator("[data-answer]").waitFor();
     await page.keyboard.press("a");
     await page.keyboard.type("yes, roll back");
     await page.keyboard.press("Enter");
@@ -123,6 +124,7 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
     await call(`/tasks/${task_id}/approvers`, "user:ida", { approvers: ["user:bob"] });
     const { page, wrong } = await open("needs-you", { as: "user:bob" });
     await page.getByText("you were named for it").waitFor();
+    await page.locator("[data-answer]").waitFor();
     await page.keyboard.press("a");
     await page.keyboard.type("yes");
     await page.keyboard.press("Enter");

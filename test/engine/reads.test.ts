@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { TurnResult } from "../../src/engine/agent.js";
+import type { AgentFunction, TurnResult } from "../../src/engine/agent.js";
 import { complete } from "../kit/answers.js";
 import { FakeAgents } from "../kit/fake-agents.js";
 import { FaultyDisk, openStoreOn } from "../kit/faulty-driver.js";
@@ -212,4 +212,47 @@ describe("a snapshot that cannot be used", () => {
       expect([[], [task.key]]).toContainEqual(problems.map((problem) => problem.task));
     });
   }
+
+  it("a running task whose snapshot cannot be used continues after a restart", async () => {
+    const directory = folder();
+    let begun = () => {};
+    const started = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    const working = (run: AgentFunction) =>
+      swarm([agent("worker", { supervisor: true, entrypoint: true, run })]);
+    const first = await openRoom({
+      swarm: working(
+        ({ signal }) =>
+          new Promise((_resolve, reject) => {
+            signal.addEventListener("abort", () => reject(signal.reason));
+            begun();
+          }),
+      ),
+      data: directory,
+    });
+    const { task } = await first.room.user("ann").post("work", { taskId: "t" });
+    await started;
+    const { key } = task;
+    const put = {
+      kind: "snapshot.put",
+      journal: key,
+      number: await first.room.store.lastNumber(key),
+      parts: [{ name: "0", data: '{"v":4}' }],
+      kept: [],
+    };
+    await first.room.store.commit({ appends: [], rows: [put] });
+    await first.room.close();
+    // Nothing reads the task: it is recovered at the start.
+    let seen = (_body: string) => {};
+    const again = new Promise<string>((resolve) => {
+      seen = resolve;
+    });
+    const finish: AgentFunction = ({ messages: [{ message }] }) => {
+      seen(message.body);
+      return { calls: [{ id: "1", name: "task_complete", args: { finish_message: "done" } }] };
+    };
+    await openRoom({ swarm: working(finish), data: directory });
+    expect(await again).toBe("work");
+  });
 });

@@ -122,9 +122,11 @@ function Opened({ task }: { readonly task: OpenTask }) {
     l: live,
     m: message,
     a: () => {
+      const focus = () => document.querySelector<HTMLElement>("[data-answer]")?.focus();
+      if (selected === undefined) return focus();
       // The question stands where the inspector is.
-      if (selected !== undefined) select(undefined);
-      requestAnimationFrame(() => document.querySelector<HTMLElement>("[data-answer]")?.focus());
+      select(undefined);
+      requestAnimationFrame(focus);
     },
     o: onlyLane,
     r: () => {
