@@ -88,11 +88,20 @@ export const BudgetBody = z
   })
   .meta({ id: "Budget", description: "Limits on what model calls use. Absent: no limit." });
 
+const WHOLE_LIMIT = { [EXPECTS]: "a whole number from 0, or null for no limit" };
+
 export const BudgetChangeBody = z
   .strictObject({
-    max_cost: z.number().min(0).nullable().exactOptional(),
-    max_tokens: z.int().min(0).nullable().exactOptional(),
-    max_calls: z.int().min(0).nullable().exactOptional(),
+    max_cost: z
+      .number()
+      .min(0)
+      .nullable()
+      .exactOptional()
+      .meta({
+        [EXPECTS]: "a number from 0, or null for no limit",
+      }),
+    max_tokens: z.int().min(0).nullable().exactOptional().meta(WHOLE_LIMIT),
+    max_calls: z.int().min(0).nullable().exactOptional().meta(WHOLE_LIMIT),
   })
   .meta({ id: "BudgetChange", description: "A number sets a limit, null lifts it, and absent keeps it." });
 
