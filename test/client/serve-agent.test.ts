@@ -53,11 +53,13 @@ it("an entrypoint in another process answers the user", async () => {
     remote: true,
   });
   house = await BridgeHarness.start({ swarm: defineSwarm({ name: "lobby", agents: [greeter] }) });
-  await using _ = await serve((mail) => mail.reply(`Hello, ${mail.body}!`), {
-    token: "member:greeter",
-    name: "greeter",
-  });
+  const greeting = (body: string) => `Hello, ${body}!`;
+  await using _ = await serve(
+    (mail) => (mail.body === "moon" ? greeting(mail.body) : mail.reply(greeting(mail.body))),
+    { token: "member:greeter", name: "greeter" },
+  );
   expect(await ask("world")).toEqual({ status: "completed", answer: "Hello, world!" });
+  expect(await ask("moon")).toEqual({ status: "completed", answer: "Hello, moon!" });
 });
 
 it("a run that throws, returns nothing or takes too long fails its turn, and the agent that asked is notified", async () => {

@@ -134,12 +134,18 @@ describe("budgets", () => {
       callers: [{ caller: "user:user-ann", budget: { max_calls: 3 } }],
     });
     expect(await admin.setDayBudget({ max_cost: 10 })).toEqual({ max_cost: 10 });
+    // Changes at the same time keep each other's limits.
+    await Promise.all([
+      admin.setDayBudget({ max_tokens: 1_000_000 }),
+      admin.setDayBudget({ max_calls: 500 }),
+    ]);
+    expect((await admin.getBudgets()).day).toEqual({ max_cost: 10, max_tokens: 1_000_000, max_calls: 500 });
     expect(await admin.setDayBudget(null)).toEqual({});
     await admin.setCallerBudget("user:user-ann", { max_calls: null });
     await reached("completed");
     expect(await admin.setCallerBudget("user:user-ann", null)).toEqual({ max_calls: 2 });
     expect((await audited(ROOT)).filter((line) => line.startsWith("admin:root budget admin"))).toHaveLength(
-      6,
+      8,
     );
     const unknown = await harness.call(`/admin/tasks/${key}/budget`, {
       token: ROOT,

@@ -21,3 +21,26 @@ describe("the delay that a provider asks for", () => {
     expect(failureOf(limited(headers), 0)).not.toHaveProperty("retryAfter");
   });
 });
+
+describe("a failed call", () => {
+  function callError(message: string, more: object = {}): Error {
+    const error = new Error(message);
+    error.name = "AI_APICallError";
+    return Object.assign(error, { isRetryable: true, ...more });
+  }
+
+  it.each([
+    callError("Failed to process successful response", { statusCode: 200, isRetryable: false }),
+    callError("Cannot connect to API: other side closed"),
+  ])("counts if the provider may have worked on it: %s", (error) => {
+    expect(failureOf(error, 0)).toHaveProperty("isCharged", true);
+  });
+
+  it.each([
+    callError("Cannot connect to API: connect ECONNREFUSED 127.0.0.1:1"),
+    callError("overloaded", { statusCode: 529 }),
+    callError("bad request", { statusCode: 400, isRetryable: false }),
+  ])("does not count otherwise: %s", (error) => {
+    expect(failureOf(error, 0)).not.toHaveProperty("isCharged");
+  });
+});
