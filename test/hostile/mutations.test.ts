@@ -25,8 +25,9 @@ const pick = <T>(items: readonly T[]): T | undefined => items[Math.floor(random(
 
 /** A request to a path, or to MAP. */
 interface Template {
-  readonly door: string;
-  readonly method?: string;
+  readonly door: "http" | "mcp" | "a2a" | "federation" | "map";
+  /** GET sends the body's fields as the query. */
+  readonly method?: "GET" | "POST";
   readonly path: string;
   readonly token: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -37,7 +38,18 @@ const user = "user:ann";
 const rpc = (method: string, params: object) => ({ jsonrpc: "2.0", id: 1, method, params });
 const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }] };
 
-function templates(conversationId: string): readonly Template[] {
+/** A conversation, and a paused task of the same user. */
+function templates(conversationId: string, taskId: string): readonly Template[] {
+  const task = `/tasks/${taskId}`;
+  const admin = "admin:root";
+  const time = new Date().toISOString();
+  const get = (path: string, token: string, body: object): Template => ({
+    door: "http",
+    method: "GET",
+    path,
+    token,
+    body,
+  });
   const mcp = { accept: "application/json, text/event-stream" };
   const a2a = { "a2a-version": "1.0" };
   const map = (method: string, params: object): Template => ({
@@ -51,11 +63,24 @@ function templates(conversationId: string): readonly Template[] {
     { door: "http", path: "/tasks/digest", token: user, body: { tasks: [] } },
     { door: "http", path: "/tasks/none/breakpoint", token: user, body: { results: { content: "x" } } },
     { door: "http", path: "/tasks/none/cancel", token: user, body: {} },
-    { door: "http", path: "/tasks/none/approvers", token: user, body: { approvers: ["user:bob"] } },
+    { door: "http", path: `${task}/approvers`, token: user, body: { approvers: ["user:bob"] } },
+    { door: "http", path: `${task}/budget`, token: user, body: { max_calls: 5, max_tokens: 1_000 } },
+    { door: "http", path: "/admin/budgets/callers/user:ann", token: admin, body: { max_cost: 1.5 } },
+    { door: "http", path: "/admin/budgets/day", token: admin, body: { max_calls: 100_000 } },
+    { door: "http", path: "/approvals/none", token: user, body: { decision: "approve", arguments: {} } },
+    get("/tasks", user, { limit: 5, status: "paused", since: time, q: "hello" }),
+    get("/admin/tasks", admin, { limit: 5, owner: "user:ann", until: time }),
+    get(`${task}/events`, user, { after: "1", limit: 5 }),
+    get(`${task}/journal`, user, { after: 1, before: 5, limit: 5 }),
+    get("/search", user, { q: "hello desk", agent: "desk", limit: 5, own: true }),
+    get("/usage", user, { from: time.slice(0, 10), to: time.slice(0, 10) }),
+    get("/audit", admin, { limit: 5, before: 9, actor: "user:ann" }),
+    get("/approvals", user, { limit: 5, scope: "mine" }),
+    get("/admin/outbox", admin, { status: "waiting", after: 0, limit: 5 }),
     {
       door: "http",
       path: "/swarms/register",
-      token: "admin:root",
+      token: admin,
       body: { name: "beta", base_url: "http://127.0.0.1:9" },
     },
     {
@@ -191,17 +216,32 @@ async function settled(): Promise<unknown> {
 }
 
 async function overHttp({ method = "POST", path, token, headers }: Template, text: string): Promise<Outcome> {
-  const response = await fetch(`${server.url}${path}`, {
-    method,
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
-    body: text,
-  });
+  const url = `${server.url}${path}`;
+  const authorization = `Bearer ${token}`;
+  const response =
+    method === "GET"
+      ? await fetch(`${url}?${queryOf(text)}`, { headers: { authorization } })
+      : await fetch(url, {
+          method,
+          headers: { authorization, "content-type": "application/json", ...headers },
+          body: text,
+        });
   const answer = await response.text();
   const said = `${path} ${response.status} ${answer.slice(0, 200)}`;
   if (response.status === 503 && response.headers.get("retry-after") !== null) return { accepted: false };
   if (response.status >= 500) return { accepted: false, fault: said };
   if (/"code":-32603/.test(answer)) return { accepted: false, fault: said };
   return { accepted: response.ok && !answer.includes('"error":') && !answer.includes('"isError":true') };
+}
+
+/** The fields of a JSON object as a query; any other text as it is. */
+function queryOf(text: string): string {
+  try {
+    const fields = Object.entries(JSON.parse(text) as object);
+    return fields.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
+  } catch {
+    return text.replaceAll(/[\0\ud800]/g, "%");
+  }
 }
 
 /** Each frame is followed by a request whose answer shows that the frame was handled. */
@@ -246,7 +286,13 @@ function call(frame: object): Promise<{ result?: { conversation?: { id: string }
 it(`${COUNT} changed requests cause no internal error, and refused ones change nothing (MUTATIONS_SEED=${SEED})`, async () => {
   await overMap(JSON.stringify(rpc("mail/list", {})));
   const { result } = await call(rpc("mail/create", {}));
-  const all = templates(result?.conversation?.id ?? "none");
+  const paused = await fetch(`${server.url}/message`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${user}`, "content-type": "application/json" },
+    body: JSON.stringify({ body: "ask" }),
+  });
+  const { task_id } = (await paused.json()) as { task_id: string };
+  const all = templates(result?.conversation?.id ?? "none", task_id);
   const counts = { accepted: 0, refused: 0 };
   let before = await settled();
   for (let n = 0; n < COUNT; n++) {

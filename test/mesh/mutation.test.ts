@@ -1,4 +1,7 @@
-/** Ten thousand messages that were altered, replayed or signed by another agent: none is accepted. */
+/**
+ * Messages that were altered, replayed or signed by another agent: none is accepted. MUTATIONS_SEED and MUTATIONS set
+ * the seed and the number.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { MeshMessage } from "../../src/mesh/message/types.js";
 import { meshOptions } from "../../src/mesh/options.js";
@@ -7,8 +10,8 @@ import { signFields } from "../../src/mesh/signature.js";
 import { seededRandom } from "../kit/seeded.js";
 import { type Agent, joinBody, Mesh, membersAt, tokenOf } from "./harness.js";
 
-const SEED = 20_261_116;
-const ROUNDS = 10_500;
+const SEED = Number(process.env.MUTATIONS_SEED ?? 20_261_116);
+const ROUNDS = Number(process.env.MUTATIONS ?? 10_500);
 const REPLAYS = 500;
 const random = seededRandom(SEED).next;
 const pick = <T>(items: readonly [T, ...T[]]): T => items[Math.floor(random() * items.length)] ?? items[0];
@@ -124,7 +127,7 @@ describe(`mutated messages (seed ${SEED})`, () => {
     }
     const genuine = alice.message({ swarm_id: lab, content: "genuine" });
     for (let replay = 0; replay < REPLAYS; replay += 1) expect(await bob.answer(genuine)).toBe(200);
-    expect(refused + REPLAYS).toBeGreaterThanOrEqual(10_000);
+    expect(refused).toBeGreaterThan(0.9 * ROUNDS);
     const after = await bob.store.mesh.inboxCounts();
     expect(after.unread - before.unread).toBe(1);
     expect(membersAt(bob, lab)).toEqual(["alice", "bob", "carol"]);
