@@ -137,13 +137,12 @@ it("[MAIL-ROUTE-05, MAIL-OURS-08] mail waiting behind a hanging attempt fails at
   });
   const first = await user.post("ask clerk@hanging: one");
   await mail;
-  const start = clock.now();
+  const end = clock.now() + HOUR / 10;
   const second = await user.post("ask clerk@hanging: two");
   await until(async () => {
-    clock.advance(10_000);
+    if (clock.now() < end) clock.advance(10_000);
     return (await second.task.status()) !== "running" || undefined;
-  }, "the notice");
+  }, "the notice, long before the attempt ends");
   expect(JSON.stringify(await second.outcome)).toMatch(/not delivered by its deadline; no attempt was made/);
-  expect(clock.now() - start).toBeLessThan(HOUR / 10);
   expect(await first.task.status()).toBe("running");
 });
