@@ -39,6 +39,9 @@ describe("an invalid request", () => {
     const odd: readonly (readonly [string, unknown])[] = [
       ["SendMessage", message({ parts: [{ text: "" }] })],
       ["SendMessage", message({ parts: [{}] })],
+      ["SendMessage", message({ parts: [{ text: "hello" }, null] })],
+      ["SendStreamingMessage", message({ parts: [null] })],
+      ["message/send", message({ kind: "message", role: "user", parts: [null] })],
       ["SendMessage", { ...message(), configuration: { historyLength: -1 } }],
       ["SendMessage", { message: null }],
       ["SendMessage", null],
@@ -54,6 +57,9 @@ describe("an invalid request", () => {
         error: { code: INVALID_PARAMS },
       });
     }
+    expect(await call("SendMessage", message({ parts: [{ data: [null] }] }))).toMatchObject({
+      result: { task: {} },
+    });
     const nested = JSON.parse("[".repeat(65) + "]".repeat(65));
     expect(await call("SendMessage", message({ parts: [{ data: nested }] }))).toMatchObject({
       code: "bad_json",

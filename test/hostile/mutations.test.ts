@@ -301,7 +301,7 @@ it(`${COUNT} changed requests cause no internal error, and refused ones change n
     const text = textOf(template.body);
     const send = () => (template.door === "map" ? overMap(text) : overHttp(template, text));
     const { accepted, fault } = await send();
-    expect(fault, `MUTATIONS_SEED=${SEED}, request ${n}`).toBe(undefined);
+    expect(fault, `MUTATIONS_SEED=${SEED}, request ${n}: ${text.slice(0, 400)}`).toBe(undefined);
     counts[accepted ? "accepted" : "refused"]++;
     if (!accepted && version() !== before) {
       // Work of earlier requests may have been stored meanwhile: a fault happens again.

@@ -18,6 +18,7 @@ import {
   INTERNAL_ERROR,
   isLegacyJsonRpcMethod,
   LegacyJsonRpcTransportHandler,
+  RequestMalformedError,
   SSE_HEADERS,
 } from "./sdk.js";
 import { SentMessages } from "./sent-messages.js";
@@ -76,6 +77,7 @@ export function createA2aHttpDoor(options: A2aHttpOptions): A2aHttpDoor {
       try {
         validateVersion(context.requestedVersion, card, "JSONRPC");
         const rpc = isRecord(body) ? body : "";
+        if (isRecord(body)) checkLists(body.params, "params");
         const answer = await new Transport(handler).handle(rpc, context);
         if (Symbol.asyncIterator in answer) await stream(response, answer, fail, patience);
         else send(response, withoutInternals(answer, fail));
@@ -85,6 +87,21 @@ export function createA2aHttpDoor(options: A2aHttpOptions): A2aHttpDoor {
     },
     close: async () => closing.abort(),
   };
+}
+
+/** Fields with any JSON, which the SDK does not read. */
+const FREE_FIELDS = new Set(["data", "metadata"]);
+
+/** The SDK fails on null in a list, as if that were an internal error. @throws RequestMalformedError */
+function checkLists(value: unknown, path: string): void {
+  if (Array.isArray(value)) {
+    const at = value.indexOf(null);
+    if (at >= 0) throw new RequestMalformedError(`${path}[${at}] must not be null`);
+    for (const [index, item] of value.entries()) checkLists(item, `${path}[${index}]`);
+  } else if (isRecord(value)) {
+    for (const [name, part] of Object.entries(value))
+      if (!FREE_FIELDS.has(name)) checkLists(part, `${path}.${name}`);
+  }
 }
 
 /** An error before the first event is an ordinary response. */
