@@ -70,6 +70,7 @@ it("a request that the other swarm still works on is awaited, and says for whom 
   const standing = await call(beta.url, `/interswarm/tasks/${taskId}`, { token: "agent:alpha" });
   expect(standing.body).toEqual({ task_id: taskId, status: "running", busy: true });
   expect((await call(beta.url, `/interswarm/tasks/${taskId}`, { token: "agent:gamma" })).status).toBe(404);
+  await until(() => slow.begun > 0 || undefined, "the turn");
   slow.release(true);
   expect((await asked).response).toBe("slow@beta: late: [hold] how deep?");
 });

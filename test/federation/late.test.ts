@@ -63,8 +63,8 @@ it("a late answer reaches its asker while the task runs, and is only recorded af
   await introduce(alpha, beta);
   const taskId = randomUUID();
   const answered = alpha.mailroom.user("ann").ask("go", { taskId });
-  // It was notified and continues locally.
-  await until(() => here.begun > 0 || undefined, "the notice");
+  // It was notified and continues locally, while the other swarm works on the answer.
+  await until(() => (here.begun > 0 && there.begun > 0) || undefined, "the notice");
   there.release(true);
   expect(await answered).toMatchObject({ status: "completed", response: "slow@beta: late: [hold] hurry" });
 

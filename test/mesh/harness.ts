@@ -3,7 +3,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
-import { createMeshHandler, type MeshResponse } from "../../src/doors/mesh/handler.js";
+import {
+  createMeshHandler,
+  type MeshHandler,
+  type MeshRequest,
+  type MeshResponse,
+} from "../../src/doors/mesh/handler.js";
 import { createOperatorHandler, type OperatorRouteOptions } from "../../src/doors/mesh/operator-routes.js";
 import { MeshAgent, type MeshAgentParts } from "../../src/mesh/agent.js";
 import { type KeyPair, keyPairFromSeed } from "../../src/mesh/identity/keys.js";
@@ -14,6 +19,7 @@ import { type MeshOptions, meshOptions } from "../../src/mesh/options.js";
 import { type HttpClient, type HttpResponse, NetError } from "../../src/net/index.js";
 import { type FullStore, openStore } from "../../src/store/index.js";
 import { VirtualClock } from "../../src/testing/virtual-clock.js";
+import { loopTurns } from "../kit/waiting.js";
 import { ReferencePeer } from "./reference-peer.js";
 
 export interface Call {
@@ -68,6 +74,8 @@ export class Mesh {
   /** Responses of a foreign peer. */
   readonly foreign = new Map<string, (call: Call) => ForeignAnswer | Promise<ForeignAnswer>>();
   readonly onDisk: boolean;
+  /** Requests that agents have not answered yet. */
+  readonly #open = new Set<Promise<MeshResponse>>();
   readonly #directories: string[] = [];
 
   constructor({ onDisk = false }: { onDisk?: boolean } = {}) {
@@ -104,7 +112,7 @@ export class Mesh {
       ...parts,
       ...(this.onDisk && { stateFile: join(directory, "state.json") }),
     });
-    const handle = createMeshHandler(agent);
+    const handle = this.#counted(createMeshHandler(agent));
     const post: Agent["post"] = (path, body, headers = {}, address = ELSEWHERE) =>
       handle({
         method: "POST",
@@ -171,8 +179,27 @@ export class Mesh {
   async settle(): Promise<void> {
     for (let round = 0; round < 4; round += 1) {
       for (const { agent } of this.agents.values()) await agent.quiet();
-      await new Promise(setImmediate);
+      await this.answered();
     }
+  }
+
+  /**
+   * Runs until the agents have answered all requests; those to foreign peers may stay open. Signatures are verified in
+   * other threads, so the clock must not be moved before this, however many turns the event loop has taken.
+   */
+  async answered(): Promise<void> {
+    do {
+      await Promise.all(this.#open);
+      await loopTurns(4);
+    } while (this.#open.size > 0);
+  }
+
+  #counted(handle: MeshHandler): (request: MeshRequest) => Promise<MeshResponse> {
+    return (request) => {
+      const response = handle(request).finally(() => this.#open.delete(response));
+      this.#open.add(response);
+      return response;
+    };
   }
 
   /** Lets time pass, timer by timer. */
@@ -218,7 +245,7 @@ export class Mesh {
       }
       const agent = this.agents.get(url.hostname);
       if (agent === undefined) throw unreachable();
-      const handle = createMeshHandler(agent.agent);
+      const handle = this.#counted(createMeshHandler(agent.agent));
       const response = await handle({
         method,
         path: url.pathname,

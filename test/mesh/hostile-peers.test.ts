@@ -83,7 +83,7 @@ describe("[MESH-M-5] silent members", () => {
     const began = mesh.clock.now();
     const arrived = async (text: string) => {
       for (;;) {
-        for (let turn = 0; turn < 30; turn += 1) await new Promise(setImmediate);
+        await mesh.answered();
         if ((await textsAt(bob)).includes(text)) return mesh.clock.now() - began;
         if (!mesh.clock.step()) throw new Error(`${text} never arrived`);
       }

@@ -1,5 +1,6 @@
 /** Which members can announce changes of a swarm, and the effects: kicks, transfers, mutes and event records. */
 import { beforeEach, describe, expect, it } from "vitest";
+import { gate } from "../kit/waiting.js";
 import { alice, bob, bodyOf, carol, forEachTest, membersAt, mesh, notesAt, system } from "./harness.js";
 
 forEachTest();
@@ -65,20 +66,20 @@ describe("lifecycle", () => {
   });
 
   it("fetching a new member's info delays nothing else", async () => {
-    let answerOf: (answer: { status: number; body: string }) => void = () => undefined;
-    mesh.foreign.set(
-      "slow.example.com",
-      () =>
-        new Promise((resolve) => {
-          answerOf = resolve;
-        }),
-    );
+    const asked = gate();
+    const answered = gate();
+    mesh.foreign.set("slow.example.com", async () => {
+      asked.open();
+      await answered.passed;
+      return { status: 503, body: "" };
+    });
     const joined = { action: "member_joined", agent_id: "slow", endpoint: "https://slow.example.com/swarm" };
     const taken = bob.answer(system(alice, lab, joined));
+    await asked.passed;
     const den = await bob.agent.create("Den");
     await carol.agent.join(await bob.agent.invite(den.id));
     expect(membersAt(bob, den.id)).toEqual(["bob", "carol"]);
-    answerOf({ status: 503, body: "" });
+    answered.open();
     expect(await taken).toBe(200);
     expect(bob.agent.swarm(lab).members.has("slow")).toBe(false);
   });
