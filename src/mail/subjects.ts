@@ -31,6 +31,9 @@ export const SYSTEM_SUBJECTS = {
 /** Key in the routing info of a system notice: the agent that will not answer. */
 export const FAILED_AGENT = "failed_agent";
 
+/** Key in the routing info of a system notice: the id of the answer that did not reach its recipient. */
+export const UNDELIVERED_ANSWER = "undelivered_answer";
+
 /** A subject of a message from the system. */
 export type SystemSubject = (typeof SYSTEM_SUBJECTS)[keyof typeof SYSTEM_SUBJECTS];
 

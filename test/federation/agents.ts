@@ -59,18 +59,10 @@ export const boss: AgentFunction = (turn: Turn): TurnResult => {
   return { calls: [call("task_complete", { finish_message })] };
 };
 
-/** The question to answer. A notice that the answer could not be delivered is no question: the last one stands. */
-function questionOf({ messages, history }: Turn): string {
-  const [{ message }] = messages;
-  if (message.sender.address_type !== "system") return message.body;
-  const asked = history.findLast((item) => item.kind === "message" && item.message.msg_type === "request");
-  return asked?.kind === "message" ? asked.message.message.body : message.body;
-}
-
 /** Answers every request. */
 const clerk: AgentFunction = (turn) => {
-  const body = questionOf(turn);
-  return { calls: [], text: `${turn.swarm} says: ${body}` };
+  const [{ message }] = turn.messages;
+  return { calls: [], text: `${turn.swarm} says: ${message.body}` };
 };
 
 /** Answers only after `release`. A request with `[hold]` waits for `release(true)`. */
@@ -78,7 +70,7 @@ export class Slow {
   #waiting: { readonly held: boolean; readonly go: () => void }[] = [];
   readonly mind: AgentFunction = (turn) =>
     new Promise((resolve) => {
-      const body = questionOf(turn);
+      const { body } = turn.messages[0].message;
       const go = () => resolve({ calls: [], text: `late: ${body}` });
       this.#waiting.push({ held: body.includes("[hold]"), go });
     });

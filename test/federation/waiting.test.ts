@@ -1,6 +1,7 @@
 /** Mail that waits for an unreachable swarm or for a restart. */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -9,6 +10,7 @@ import { testSwarm } from "./agents.js";
 import { type MalformedPeer, openMalformedPeer, register } from "./malformed-peer.js";
 import { openTestServer, type TestServer, type TestServerOptions } from "./servers.js";
 import { until } from "./until.js";
+import { deliver } from "./wire.js";
 
 /** The task's delivery results, as soon as there are any. */
 async function carriedIn(server: TestServer, taskId: string) {
@@ -69,6 +71,41 @@ it("only a limited number of messages wait for a swarm: further senders are noti
   await ann.post("ask clerk@beta: hello");
   await until(() => held.length === 1, "another attempt");
   for (const answer of held.splice(0)) answer();
+});
+
+it("[MAIL-G-1] an answer to a swarm that was unreachable until now is not given up when its receipt is lost", async () => {
+  const alpha = await openTestServer({
+    swarm: testSwarm("alpha", ["beta"]),
+    settings: { attemptTimeout: 60_000, deliveryTimeout: 60_000, healthInterval: 3_600_000 },
+  });
+  onTestFinished(() => alpha.close());
+  let isUp = false;
+  const beta = await openMalformedPeer("beta", ["dedupe"], (request, response) => {
+    if (request.url === "/interswarm/back" && beta.count("/back") === 1) response.destroy();
+    else response.end("{}");
+  });
+  // Until it is up, the swarm accepts connections and closes them.
+  const wire = createServer((near) => {
+    if (!isUp) return void near.destroy();
+    const far = connect(Number(new URL(beta.url).port), "127.0.0.1");
+    near.pipe(far).pipe(near);
+    for (const socket of [near, far]) socket.on("error", () => {});
+    onTestFinished(() => void near.destroy());
+  });
+  await new Promise<void>((resolve) => wire.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void wire.close());
+  await register(alpha, "beta", `http://127.0.0.1:${(wire.address() as AddressInfo).port}`);
+  expect(alpha.federation.registry.get("beta")).toMatchObject({ isActive: false, version: null });
+  isUp = true;
+  const taskId = randomUUID();
+  expect((await deliver(alpha.url, "forward", { taskId })).status).toBe(200);
+  const task = await alpha.mailroom.instance({ role: "swarm", id: "beta" }).requireTask(taskId);
+  const carried = await until(async () => {
+    for await (const { entry } of task.journal()) if (entry.t === "carried") return entry;
+    return undefined;
+  }, "the outcome");
+  expect(carried).toMatchObject({ ok: true });
+  expect(beta.count("/back")).toBe(2);
 });
 
 it("mail of a task that has ended is sent by the next process, and settled in its journal", async () => {

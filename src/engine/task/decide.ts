@@ -50,7 +50,7 @@ import { type Entry, JOURNAL_VERSION, type Opened, type TaskHeader } from "./ent
 import { open } from "./evolve.js";
 import type { SwarmRules } from "./rules.js";
 import { askedCalls, isFromPerson, type MailboxItem, type TaskState } from "./state.js";
-import { BREAKPOINT_ANSWERED, routerErrorText } from "./system-messages.js";
+import { BREAKPOINT_ANSWERED, routerErrorText, undeliveredAnswerText } from "./system-messages.js";
 
 export function openTask(command: OpenTask, rules: SwarmRules, moment: DecisionContext): Decision {
   const refusal = checkRecipients(command.to, rules, command.remote);
@@ -483,7 +483,14 @@ function carried(draft: DecisionBuilder, command: Extract<Command, { type: "carr
   // No agent waits for the delivery result of an ending.
   if (command.ok || isEndingNotice(out.message)) return;
   const { sender, subject } = out.message.message;
-  const text = routerErrorText(command.swarm, subject, command.reason ?? "unknown reason");
+  const reason = command.reason ?? "unknown reason";
+  if (out.message.msg_type === "response" && sender.address_type === "agent") {
+    const mayRepeat = draft.agentRules(sender.address)?.tools.has("send_response") === true;
+    const notice = undeliveredAnswerText(command.swarm, subject, reason, mayRepeat);
+    draft.tellUndelivered(sender, notice, out.message.id);
+    return;
+  }
+  const text = routerErrorText(command.swarm, subject, reason);
   const request = out.message.msg_type === "request" ? out.message.message : undefined;
   if (sender.address_type === "agent") {
     draft.tell(sender, text, request?.request_id, request?.recipient.address);

@@ -74,6 +74,22 @@ export function routerErrorText(swarm: string, subject: string, reason: string):
   };
 }
 
+/** @param mayRepeat the agent can send the answer again with a tool */
+export function undeliveredAnswerText(
+  swarm: string,
+  subject: string,
+  reason: string,
+  mayRepeat: boolean,
+): SystemText {
+  const advice = mayRepeat ? " To send an answer again, call `send_response`." : "";
+  return {
+    subject: SYSTEM_SUBJECTS.routerError,
+    body:
+      `Your answer '${subject}' to swarm '${swarm}' was not delivered: ${reason}.${advice} ` +
+      "Text without a tool call is not sent.",
+  };
+}
+
 export function noAnswerText(address: string, ms: number): SystemText {
   return {
     subject: SYSTEM_SUBJECTS.routerError,

@@ -216,12 +216,22 @@ export class SwarmRegistry {
   }
 
   /** Records that the swarm answered: it is active, and its description is fetched if unknown. */
-  async seen(name: string, { at, latency, baseUrl }: HealthObservation): Promise<void> {
+  async seen(name: string, observation: HealthObservation): Promise<void> {
+    const { baseUrl } = observation;
     const entry = this.#entries.get(name);
     if (entry === undefined || (baseUrl !== undefined && entry.baseUrl !== baseUrl)) return;
     // A swarm that was inactive, or was described before this process started, may run another version now.
     const needsDescription = !this.#described.has(name) || entry.version === null || !entry.isActive;
     const found = needsDescription ? await this.#describe(entry.baseUrl) : undefined;
+    await this.#note(entry, observation, found);
+  }
+
+  async #note(
+    entry: KnownSwarm,
+    { at, latency }: HealthObservation,
+    found: SelfDescription | undefined,
+  ): Promise<void> {
+    const { name } = entry;
     await this.#inOrder(name, async () => {
       const now = this.#entries.get(name);
       if (now?.baseUrl !== entry.baseUrl) return;
@@ -238,6 +248,17 @@ export class SwarmRegistry {
       await this.#update(next, !now.isActive || described);
       if (described) this.#described.add(name);
     });
+  }
+
+  /**
+   * Fetches the description of a swarm that was unreachable so far: how mail is sent depends on it.
+   * @throws NetError
+   */
+  async describeUnknown(name: string): Promise<void> {
+    const entry = this.#entries.get(name);
+    if (entry === undefined || entry.version !== null) return;
+    const found = await this.#fetchDescription(entry.baseUrl);
+    if (found !== undefined) await this.#note(entry, { at: this.#parts.clock.now() }, found);
   }
 
   /** Marks the swarm inactive after too many failed checks of its address. */
@@ -355,21 +376,26 @@ export class SwarmRegistry {
     return refusal === undefined ? { ok: true, url } : { ok: false, reason: `${url}: ${refusal.message}` };
   }
 
-  /** Fetches the swarm's self-description; undefined if it does not answer like a MAIL server. */
+  /** The swarm's self-description; undefined if it is unreachable or does not answer like a MAIL server. */
   async #describe(baseUrl: string): Promise<SelfDescription | undefined> {
-    const { client, guard, timeLimit } = this.#parts;
     try {
-      const answer = await client.request(`${baseUrl}/`, {
-        guard,
-        timeLimit,
-        maxBytes: LARGEST_ROOT,
-        headers: { accept: "application/json" },
-      });
-      return answer.status === 200 ? readSelfDescription(answer.text()) : undefined;
+      return await this.#fetchDescription(baseUrl);
     } catch (error) {
       if (error instanceof NetError) return undefined;
       throw error;
     }
+  }
+
+  /** @throws NetError */
+  async #fetchDescription(baseUrl: string): Promise<SelfDescription | undefined> {
+    const { client, guard, timeLimit } = this.#parts;
+    const answer = await client.request(`${baseUrl}/`, {
+      guard,
+      timeLimit,
+      maxBytes: LARGEST_ROOT,
+      headers: { accept: "application/json" },
+    });
+    return answer.status === 200 ? readSelfDescription(answer.text()) : undefined;
   }
 }
 

@@ -22,7 +22,7 @@ import {
   recipientsOf,
 } from "../../mail/index.js";
 
-import type { Guard, HttpClient } from "../../net/index.js";
+import { type Guard, type HttpClient, NetError } from "../../net/index.js";
 import {
   type Attempt,
   type AttemptResult,
@@ -204,6 +204,8 @@ export class Router implements Carrier {
     const { item } = attempt;
     const { registry } = this.#parts;
     const swarm = item.target;
+    const unreachable = await this.#describeUnknown(swarm);
+    if (unreachable !== undefined) return unreachable;
     if (!registry.has(swarm)) return { kind: "refused", reason: `swarm '${swarm}' was unregistered` };
     const token = registry.tokenOf(swarm);
     if (token.kind !== "ready") return { kind: "refused", reason: missingTokenReason(swarm, token) };
@@ -233,6 +235,30 @@ export class Router implements Carrier {
     if (result.kind !== "send_otherwise") return result;
     const second = await send(direction === "forward" ? "back" : "forward");
     return second.kind === "send_otherwise" ? { kind: "refused", reason: result.reason } : second;
+  }
+
+  /**
+   * A swarm that was unreachable when it was registered may detect duplicates: nothing is sent before that is known.
+   * Returns the result of the attempt if the swarm is still unreachable.
+   */
+  async #describeUnknown(swarm: string): Promise<AttemptResult | undefined> {
+    const { registry } = this.#parts;
+    try {
+      await this.#recorded(swarm, registry.describeUnknown(swarm));
+      return undefined;
+    } catch (error) {
+      if (error instanceof NetError && error.mayHaveArrived) return { kind: "retry", reason: error.message };
+      return classifyFailure(error, { direction: "forward", dedupes: false, uncertain: false });
+    }
+  }
+
+  /** Mail is sent even if the registry was not updated. */
+  async #recorded(swarm: string, update: Promise<void>): Promise<void> {
+    await update.catch((cause: unknown) => {
+      if (cause instanceof NetError) throw cause;
+      const message = `recording that swarm '${swarm}' is active failed`;
+      this.#parts.report({ code: "registry", message, cause });
+    });
   }
 
   /** Returns whether this message was the task's first to the swarm, as far as this process can tell. */
@@ -281,14 +307,7 @@ export class Router implements Carrier {
       });
       const latency = (performance.now() - began) / 1000;
       if (!entry.isActive) {
-        await registry.seen(swarm, { at: clock.now(), latency }).catch((cause: unknown) => {
-          // The response counts even if the registry was not updated.
-          this.#parts.report({
-            code: "registry",
-            message: `recording that swarm '${swarm}' is active failed`,
-            cause,
-          });
-        });
+        await this.#recorded(swarm, registry.seen(swarm, { at: clock.now(), latency }));
       }
       const retryAfter = answer.headers["retry-after"];
       const { status } = answer;

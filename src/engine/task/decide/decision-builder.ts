@@ -13,6 +13,7 @@ import {
   MOST_CONTRIBUTORS,
   normalizeAddress,
   parseAgentAddress,
+  UNDELIVERED_ANSWER,
 } from "../../../mail/index.js";
 import type { DecisionContext } from "../commands.js";
 import type { Entry, Sent } from "../entries.js";
@@ -104,11 +105,25 @@ export class DecisionBuilder {
    * @param failed the agent that will not answer the request; the notice also says so in machine-readable form
    */
   tell(address: MAILAddress, text: SystemText, requestId?: string, failed?: string): void {
+    this.#respond(address, text, requestId, failed === undefined ? undefined : { [FAILED_AGENT]: failed });
+  }
+
+  /** Notifies an agent that its answer did not reach another swarm. */
+  tellUndelivered(address: MAILAddress, text: SystemText, messageId: string): void {
+    this.#respond(address, text, undefined, { [UNDELIVERED_ANSWER]: messageId });
+  }
+
+  #respond(
+    address: MAILAddress,
+    text: SystemText,
+    requestId: string | undefined,
+    routingInfo: Readonly<Record<string, string>> | undefined,
+  ): void {
     const message = buildSystemResponse({
       ...this.#system(text),
       recipient: address,
       ...(requestId !== undefined && { requestId }),
-      ...(failed !== undefined && { routingInfo: { [FAILED_AGENT]: failed } }),
+      ...(routingInfo !== undefined && { routingInfo }),
     });
     this.send(message, routesOf([address.address], this.rules));
   }

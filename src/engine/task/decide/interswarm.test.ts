@@ -185,6 +185,20 @@ describe("an answer that is faster than the outbox", () => {
     expect(task.state.ending?.message.message.body).toBe("x@north: -3 C\n\ny@south: 28 C");
   });
 
+  it.each(["::agent_error::", "::task_error::"])(
+    "[MAIL-G-1] to a user is no answer if it is the other system's notice %s",
+    (subject) => {
+      const { task, requestId } = askedByUser("x@north");
+      const { msg_type, message, ...rest } = reply(task, "north@north", ulla, "no abacus", requestId);
+      task.do({ type: "reply_to_person", message: { ...rest, msg_type, message: { ...message, subject } } });
+      expect(task.state.status).toBe("failed");
+      expect(task.state.error).toEqual({
+        code: "remote_failed",
+        message: "north@north did not finish: no abacus",
+      });
+    },
+  );
+
   it("[MAIL-G-1] to an agent is followed by no notice of a failed delivery", () => {
     const task = new TestTask(swarm([boss]));
     task.turn("boss", ask("x@north", "how cold?"));
@@ -280,6 +294,51 @@ describe("an agent that consults a helper", () => {
     task.failTurn("helper", "no abacus");
     task.say("mid", "cannot say");
     expect(sentTo(task, "north")).toEqual([["chief@north", first, "cannot say"]]);
+  });
+});
+
+describe("an answer that is not delivered", () => {
+  const clerk = agent("clerk", { targets: ["boss"], interswarm: true });
+  const undelivered = () => {
+    const task = new TestTask(swarm([boss, clerk]), {
+      instance: { role: "swarm", id: "north" },
+      owner: "user:ann@north",
+    });
+    task.turn("boss", wait());
+    const message = buildRequest({
+      id: task.ids.uuid(),
+      timestamp: "2026-03-02T08:15:30.120Z",
+      taskId: task.state.taskId,
+      sender: createAgentAddress("chief@north"),
+      recipient: createAgentAddress("clerk"),
+      subject: "question",
+      body: "how cold?",
+    });
+    task.do({ type: "post", message, to: ["clerk"] });
+    task.say("clerk", "-3 C");
+    const messageId = task.state.outbound[0]?.message.id ?? "";
+    task.do({ type: "carried", messageId, swarm: "north", ok: false, reason: "cut" });
+    return { task, requestId: message.message.request_id };
+  };
+
+  it("[MAIL-G-1] is reported to its sender, whose words about that are no answer", () => {
+    const { task } = undelivered();
+    expect(task.waiting("clerk")).toEqual([
+      expect.stringMatching(
+        /^::router_error::: Your answer '' to swarm 'north' was not delivered: cut\. .*send_response/,
+      ),
+    ]);
+    task.say("clerk", "I see that it was not delivered.");
+    expect(outgoing(task)).toEqual([]);
+    expect(task.waiting("clerk")).toEqual([]);
+  });
+
+  it("[MAIL-G-1] can be sent again", () => {
+    const { task, requestId } = undelivered();
+    task.turn("clerk", respond("chief@north", "-3 C"));
+    expect(task.state.outbound.map(({ message }) => message)).toMatchObject([
+      { msg_type: "response", message: { request_id: requestId, body: "-3 C" } },
+    ]);
   });
 });
 

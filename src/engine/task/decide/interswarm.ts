@@ -17,7 +17,7 @@ import type { Command } from "../commands.js";
 import { provenDeliveries } from "../requests.js";
 import type { EngineLimits } from "../rules.js";
 import { isPerson, type OutstandingRequest, type TaskState } from "../state.js";
-import { noAnswerText, noReplyText, type SystemText } from "../system-messages.js";
+import { isErrorSubject, noAnswerText, noReplyText, type SystemText } from "../system-messages.js";
 import { parseEventId } from "../view/event-id.js";
 import type { DecisionBuilder } from "./decision-builder.js";
 
@@ -113,7 +113,8 @@ export function replyToPerson(
   // A late answer, or one that no user waits for, is only recorded.
   if (state.status !== "running" || !isToPerson(message)) return;
   const { subject, body, sender } = message.message;
-  if (subject === SYSTEM_SUBJECTS.taskError || subject === SYSTEM_SUBJECTS.taskCancelled) {
+  const isEnd = subject === SYSTEM_SUBJECTS.taskError || subject === SYSTEM_SUBJECTS.taskCancelled;
+  if (isEnd || isErrorSubject(subject)) {
     draft.trouble ??= { code: "remote_failed", reason: `${sender.address} did not finish: ${body}` };
     return;
   }

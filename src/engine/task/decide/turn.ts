@@ -1,7 +1,7 @@
 /** One agent's turn: its answer, its calls in order, and the message that the agent receives at the end. */
 
 import type { AgentToolCall } from "../../../mail/index.js";
-import { createAgentAddress, isMailToolName } from "../../../mail/index.js";
+import { createAgentAddress, isMailToolName, UNDELIVERED_ANSWER } from "../../../mail/index.js";
 import type { TurnResult, Usage } from "../../agent.js";
 import type { FailTurn, VettedCall } from "../commands.js";
 import type { TurnError, TurnTaken } from "../entries.js";
@@ -262,9 +262,16 @@ function sendText(
   text: string,
 ): TurnError[] {
   const step = mails.find((mail) => mail.manual !== undefined)?.manual;
+  // Text about a lost answer is no answer, and the agent that asked would take it for one.
+  if (step === undefined && mails.every(isAboutLostAnswer)) return [];
   const error =
     step === undefined ? sendTextToSender(draft, rules, text) : sendManualReply(draft, rules, step, text);
   return error === undefined ? [] : [error];
+}
+
+function isAboutLostAnswer({ message }: MailboxItem): boolean {
+  const { sender, routing_info } = message.message;
+  return sender.address_type === "system" && routing_info?.[UNDELIVERED_ANSWER] !== undefined;
 }
 
 /** The agent failed: the agent that asked it gets the error; a user gets it as the end of the task (compare REF-5). */
