@@ -180,6 +180,11 @@ export const AGENT_REQUIREMENTS: readonly Requirement[] = [
       "ours",
       "The owner and those whom the owner named decide, with their own tokens; the audit log records it.",
     ],
+    [
+      "AGT-APPR-07",
+      "ours",
+      "A second user whom the owner named finds a waiting call and decides it through the client, the command line, MAP, MCP and A2A.",
+    ],
     ["AGT-APPR-06", "ours", "Text approves nothing: the refusal says how to decide."],
     ["AGT-APPR-04", "ours", "An approval may expire, also after a restart."],
   ]),

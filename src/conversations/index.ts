@@ -54,4 +54,4 @@ export { searchTurns } from "./service/search.js";
 export { ReadCursors, type Unread } from "./service/unread.js";
 export { type ConversationRules, conversationSettings } from "./settings.js";
 export { conversationIdOf, keyOfConversation, SYSTEM } from "./tasks/derive.js";
-export { TaskConversations } from "./tasks/task-conversations.js";
+export { type AnswersForOthers, TaskConversations } from "./tasks/task-conversations.js";

@@ -1,4 +1,5 @@
 /** The extension contract: see README.md. */
+export { type Answerer, AnswersForOthers, actorOf } from "./answers-for-others.js";
 export type { ControlOperation } from "./control.js";
 export {
   type AnyExtensionFactory,

@@ -87,27 +87,30 @@ export class Approvals {
   }
 
   /**
-   * What the actor may answer, newest first: its own tasks and those that it was named for. With `all`, an admin that
-   * acts for owners sees every task that waits for a person.
+   * What the actor may answer, newest first: its own tasks and those that it was named for; with `others`, only the
+   * latter. With `all`, an admin that acts for owners sees every task that waits for a person.
    */
   async list(
     actor: Actor,
-    { limit, cursor, all = false }: { limit: number; cursor?: string; all?: boolean },
+    options: { limit: number; cursor?: string; all?: boolean; others?: boolean },
   ): Promise<ApprovalPage> {
+    const { limit, cursor, all = false, others = false } = options;
     if (all && !mayActForOwners(actor)) throw notAllowed(actor);
     const from = { limit, ...(cursor !== undefined && { cursor }) };
     const { tasks } = this.#store;
     const pages: TaskPage[] = all
       ? [await tasks.list({ status: "paused", ...from })]
-      : [
-          await tasks.list({ instance: { role: actor.role, id: actor.id }, status: "paused", ...from }),
-          await this.#reads().named({ approvers: approverNames(actor), ...from }),
-        ];
+      : [await this.#reads().named({ approvers: approverNames(actor), ...from })];
+    if (!all && !others) {
+      pages.push(
+        await tasks.list({ instance: { role: actor.role, id: actor.id }, status: "paused", ...from }),
+      );
+    }
     const { rows, nextCursor } = merged(pages, limit);
     const approvals: Approval[] = [];
     for (const row of rows) {
       const approval = row.held === true ? undefined : await this.#approval(actor, row);
-      if (approval !== undefined) approvals.push(approval);
+      if (approval !== undefined && !(others && approval.right === "owner")) approvals.push(approval);
     }
     return { approvals, ...(nextCursor !== undefined && { nextCursor }) };
   }

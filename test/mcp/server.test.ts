@@ -126,9 +126,10 @@ describe.each<Mode>(["auto", "legacy"])("a user (%s)", (mode) => {
       "follow_task",
       "get_task",
       "list_tasks",
+      "cancel_task",
       "answer_breakpoint",
       "decide_calls",
-      "cancel_task",
+      "list_approvals",
     ]);
     expect(ann.getInstructions()).toContain("Writes programs.");
     const answer = await call(ann, "post_task", { message: "at once", task_id: "t" });

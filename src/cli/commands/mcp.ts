@@ -92,7 +92,9 @@ async function inThisProcess(
     `no server was running; this process serves '${running.mailroom.swarm.name}' at ${running.url}`,
   );
   const onError = note(terminal);
-  const door = new McpDoor(running.mailroom, { strictIds: settings.server.strictIds, onError });
+  const { strictIds } = settings.server;
+  const { adminsActForOwners } = settings.auth;
+  const door = new McpDoor(running.mailroom, { strictIds, adminsActForOwners, onError });
   const connection = serveMcpStdio(door, caller, { onError });
   return {
     closed: Promise.race([connection.closed, running.failed.then(() => {})]),

@@ -18,11 +18,12 @@ export interface ConversationEventData {
   readonly "mail.turn.updated": { readonly turnId: string; readonly status: ConversationTurn["status"] };
   readonly "mail.thread.created": { readonly thread: Thread };
   readonly "mail.summary.generated": { readonly summary: string };
-  /** A paused task has `openCalls`, the calls that it waits for. */
+  /** A paused task has `openCalls`, the calls whose results it waits for, and `approvals`, those that need approval. */
   readonly "mailroom.conversation.status": {
     readonly status: Conversation["status"];
     readonly reason?: string;
     readonly openCalls?: readonly OpenCall[];
+    readonly approvals?: readonly OpenCall[];
   };
   readonly "mailroom.participant.changed": {
     readonly participantId: string;

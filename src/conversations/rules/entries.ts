@@ -112,6 +112,8 @@ export interface StatusSet extends At {
   readonly reason?: string;
   /** For a paused task: the calls that wait for a result. */
   readonly openCalls?: readonly OpenCall[];
+  /** For a paused task: the calls that wait for approval. */
+  readonly approvals?: readonly OpenCall[];
 }
 
 export interface OpenCall {

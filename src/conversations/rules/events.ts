@@ -70,12 +70,13 @@ export function toMailEvent(conversationId: string, entry: ConversationEntry): M
       return { type: "mail.summary.generated", timestamp: entry.at, source: entry.by, data };
     }
     case "status": {
-      const { status, by, reason, openCalls } = entry;
+      const { status, by, reason, openCalls, approvals } = entry;
       const data = {
         conversationId,
         status,
         ...(reason !== undefined && { reason }),
         ...(openCalls !== undefined && { openCalls }),
+        ...(approvals !== undefined && { approvals }),
       };
       return { type: "mailroom.conversation.status", timestamp: entry.at, source: by, data };
     }

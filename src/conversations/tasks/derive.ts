@@ -57,6 +57,8 @@ export interface DerivationState {
   lastSent: number;
   /** Calls that wait for a user, by agent and id. */
   readonly open: Map<string, OpenCall>;
+  /** Calls that wait for approval. */
+  toApprove: readonly OpenCall[];
 }
 
 export function beginDerivation({ task }: Opened): DerivationState {
@@ -70,6 +72,7 @@ export function beginDerivation({ task }: Opened): DerivationState {
     resuming: new Set(),
     lastSent: 0,
     open: new Map(),
+    toApprove: [],
   };
 }
 
@@ -93,24 +96,31 @@ export function remember(derivation: DerivationState, number: number, entry: Ent
   for (const { id } of entry.calls) derivation.asked.set(callKey(entry.agent, id), number);
 }
 
-function noteOpenCalls({ open }: DerivationState, entry: Entry): void {
+function noteOpenCalls(derivation: DerivationState, entry: Entry): void {
+  const { open } = derivation;
   switch (entry.t) {
     case "paused":
+      // Each pause for approval lists all calls that wait for it.
+      derivation.toApprove = (entry.approvals ?? []).map(openCall);
       for (const call of entry.calls) open.set(callKey(entry.agent, call.id), openCall(call));
       return;
     case "result":
       if (entry.breakpoint === true) open.delete(callKey(entry.agent, entry.call));
       return;
+    case "resumed":
+      derivation.toApprove = [];
+      return;
     case "completed":
     case "failed":
     case "cancelled":
       open.clear();
+      derivation.toApprove = [];
       return;
     default:
   }
 }
 
-function openCall({ id, name, args }: { id: string; name: string; args: unknown }): OpenCall {
+export function openCall({ id, name, args }: { id: string; name: string; args: unknown }): OpenCall {
   return { callId: id, name, arguments: args };
 }
 
@@ -152,6 +162,7 @@ export function derive(
         by: entry.agent,
         ...(entry.reason !== undefined && { reason: entry.reason }),
         ...(entry.calls.length > 0 && { openCalls: entry.calls.map(openCall) }),
+        ...(entry.approvals !== undefined && { approvals: entry.approvals.map(openCall) }),
       });
       break;
     case "completed":

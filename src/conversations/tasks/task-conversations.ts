@@ -4,6 +4,7 @@ import { setImmediate as yieldToOthers } from "node:timers/promises";
 import type { Clock } from "../../base/index.js";
 import { isPublicError, isRecord } from "../../base/index.js";
 import { type Runtime, readDecisions, type Store, type TaskRow } from "../../engine/index.js";
+import type { AgentToolCall } from "../../mail/index.js";
 import { assertCapability, requireTurn } from "../rules/checks.js";
 import { toPlainText } from "../rules/content.js";
 import { denied, fromMailroomError, MapError } from "../rules/errors.js";
@@ -36,7 +37,7 @@ import type { ConversationOperations } from "../service/operations.js";
 import { type ConversationDetails, TRUNCATED } from "../service/reader.js";
 import type { ReadableConversation } from "../service/search.js";
 import type { SummaryResult } from "../service/summary-range.js";
-import { APPROVAL, keyOfConversation, ownerIdOf, statusOfTask, typeOfTask } from "./derive.js";
+import { APPROVAL, keyOfConversation, openCall, ownerIdOf, statusOfTask, typeOfTask } from "./derive.js";
 import { TaskJournalEvents } from "./journal-events.js";
 import { type TaskConversation, TaskProjection } from "./projection.js";
 import { TaskSummaries } from "./summaries.js";
@@ -47,6 +48,24 @@ export interface TaskConversationsParts {
   readonly runtime: Pick<Runtime, "post" | "cancel" | "answerBreakpoint" | "answerApprovals">;
   readonly clock: Pick<Clock, "now">;
   readonly summarizer?: Summarizer;
+  /** Without it, only owners answer. */
+  readonly answers?: AnswersForOthers;
+}
+
+type Principal = NonNullable<Actor["instance"]>;
+
+/** A task of another owner that waits for a person whom the owner named. */
+interface WaitingTask {
+  readonly key: string;
+  readonly calls: readonly { readonly kind: "breakpoint" | "approval"; readonly call: AgentToolCall }[];
+}
+
+/** What a principal may answer in tasks of other owners. */
+export interface AnswersForOthers {
+  list(by: Principal): Promise<readonly WaitingTask[]>;
+  find(by: Principal, key: string): Promise<WaitingTask | undefined>;
+  decide(by: Principal, key: string, decisions: unknown): Promise<{ readonly number: number }>;
+  answer(by: Principal, key: string, text: string): Promise<{ readonly number: number }>;
 }
 
 export interface ListPage {
@@ -103,6 +122,9 @@ export class TaskConversations implements ConversationOperations {
   // --- reading --------------------------------------------------------------------------------------------------
 
   async get(actor: Actor, { conversationId, include = {} }: GetParams): Promise<ConversationDetails> {
+    const waiting =
+      actor.instance?.role === "user" ? await this.#waitingFor(actor, conversationId) : undefined;
+    if (waiting !== undefined) return { conversation: waiting };
     const opened = await this.#open(actor, conversationId);
     assertCapability(actor, "canViewHistory", "canJoin");
     const { conversation, view } = opened;
@@ -120,15 +142,36 @@ export class TaskConversations implements ConversationOperations {
     };
   }
 
-  /** Up to `limit` conversations of the actor's tasks, or of all tasks for an admin, in the order of ids or the reverse. */
+  /**
+   * Up to `limit` conversations of the actor's tasks, or of all tasks for an admin, in the order of ids or the reverse,
+   * and the newest tasks of others that wait for the actor.
+   */
   async list(
     actor: Actor,
     filter: NonNullable<ListParams["filter"]>,
-    { after, limit, order }: ListPage,
+    page: ListPage,
   ): Promise<Conversation[]> {
     const { instance } = actor;
     // Task conversations have no parent.
     if (instance === undefined || filter.parentConversationId !== undefined) return [];
+    const found = await this.#listSeen(actor, instance, filter, page);
+    if (instance.role === "admin") return found;
+    const sign = page.order === "asc" ? 1 : -1;
+    const { after } = page;
+    for (const waiting of (await this.#parts.answers?.list(instance)) ?? []) {
+      const conversation = await this.#toWaiting(waiting, filter);
+      const isLater = after === undefined || (conversation?.id ?? "") > after === (sign === 1);
+      if (conversation !== undefined && conversation.id !== after && isLater) found.push(conversation);
+    }
+    return found.sort((a, b) => (a.id < b.id ? -sign : sign)).slice(0, page.limit);
+  }
+
+  async #listSeen(
+    actor: Actor,
+    instance: Principal,
+    filter: NonNullable<ListParams["filter"]>,
+    { after, limit, order }: ListPage,
+  ): Promise<Conversation[]> {
     const found: Conversation[] = [];
     let last = after === undefined ? undefined : keyOfConversation(after);
     for (;;) {
@@ -181,8 +224,10 @@ export class TaskConversations implements ConversationOperations {
 
   // --- writing --------------------------------------------------------------------------------------------------
 
-  /** A turn by the owner is a message to the task, as with `POST /message`. */
+  /** A turn by the owner is a message to the task, as with `POST /message`. Others answer what waits for them. */
   async turn(actor: Actor, params: TurnParams): Promise<{ turn: Turn }> {
+    const waiting = await this.#waitingFor(actor, params.conversationId);
+    if (waiting !== undefined) return this.#answerForOwner(actor, params);
     const { conversation, view } = await this.#open(actor, params.conversationId);
     if (!ownsTask(actor, conversation.instance)) throw denied("only the owner can write to a task");
     if (params.threadId !== undefined) throw new MapError("THREAD_NOT_FOUND");
@@ -196,13 +241,7 @@ export class TaskConversations implements ConversationOperations {
       );
     }
     if (params.contentType === APPROVAL) return this.#decide(conversation, params.content);
-    const body = toPlainText(params.content);
-    if (params.contentType !== "text" || body === undefined) {
-      throw new MapError("INVALID_CONTENT_TYPE", "contentType: a message to a task must be text", {
-        contentType: params.contentType.slice(0, 100),
-        reason: "task_conversation",
-      });
-    }
+    const body = textOf(params);
     const subject = params.metadata?.subject;
     const { instance, taskId, derivation } = conversation;
     // Text answers the only call that waits; with several of them it would not be clear which one is meant.
@@ -219,9 +258,25 @@ export class TaskConversations implements ConversationOperations {
             ...(typeof subject === "string" && { subject }),
           }),
     );
-    const turn = await this.#turnAt(conversation.key, number);
-    if (turn === undefined) throw new Error(`task ${conversation.key} lost entry ${number}`);
-    return { turn };
+    return { turn: await this.#turnAt(conversation.key, number) };
+  }
+
+  /** Named approvers decide with structured content, and give results as text. They cannot write anything else. */
+  async #answerForOwner(actor: Actor, params: TurnParams): Promise<{ turn: Turn }> {
+    const { instance } = actor;
+    const { answers } = this.#parts;
+    const key = keyOfConversation(params.conversationId);
+    if (instance === undefined || answers === undefined || key === undefined) {
+      throw new MapError("CONVERSATION_NOT_FOUND");
+    }
+    const { contentType, content } = params;
+    const { number } = await this.#engine(
+      (async () =>
+        contentType === APPROVAL
+          ? answers.decide(instance, key, isRecord(content) ? content.decisions : undefined)
+          : answers.answer(instance, key, textOf(params)))(),
+    );
+    return { turn: await this.#turnAt(key, number) };
   }
 
   /** Decides calls that wait for approval: structured content, never text. */
@@ -233,9 +288,7 @@ export class TaskConversations implements ConversationOperations {
         return this.#parts.runtime.answerApprovals({ key, taskId }, { decisions });
       })(),
     );
-    const turn = await this.#turnAt(key, number);
-    if (turn === undefined) throw new Error(`task ${key} lost entry ${number}`);
-    return { turn };
+    return { turn: await this.#turnAt(key, number) };
   }
 
   /** Cancels the task; allowed for its owner and for admins (decision A6). */
@@ -306,11 +359,50 @@ export class TaskConversations implements ConversationOperations {
     return turnList(page, await this.#conversations.contents(conversation, page.turns, MAX_PAGE_BYTES));
   }
 
-  async #turnAt(key: string, number: number): Promise<Turn | undefined> {
+  async #turnAt(key: string, number: number): Promise<Turn> {
     const conversation = await this.#conversations.upTo(key, number);
     const record = conversation?.state.turnsById.get(`turn-${key}-${number}`);
-    if (conversation === undefined || record === undefined) return undefined;
-    return (await this.#conversations.contents(conversation, [record]))[0];
+    const [turn] =
+      conversation === undefined || record === undefined
+        ? []
+        : await this.#conversations.contents(conversation, [record]);
+    if (turn === undefined) throw new Error(`task ${key} lost entry ${number}`);
+    return turn;
+  }
+
+  /** Another owner's task as far as an approver sees it: who owns it, its title and the calls that wait. */
+  async #waitingFor(actor: Actor, conversationId: string): Promise<Conversation | undefined> {
+    const { instance } = actor;
+    const { answers } = this.#parts;
+    const key = keyOfConversation(conversationId);
+    if (instance === undefined || answers === undefined || key === undefined) return undefined;
+    const waiting = await answers.find(instance, key);
+    return waiting === undefined ? undefined : this.#toWaiting(waiting, {});
+  }
+
+  async #toWaiting(
+    { key, calls }: WaitingTask,
+    filter: NonNullable<ListParams["filter"]>,
+  ): Promise<Conversation | undefined> {
+    const row = await this.#parts.store.tasks.byKey(key);
+    const conversation = row === undefined ? undefined : await this.#conversations.get(key);
+    if (row === undefined || conversation === undefined || !mayMatch(row, filter)) return undefined;
+    const { participantId } = filter;
+    if (participantId !== undefined && participantId !== ownerIdOf(row.instance)) return undefined;
+    const ofKind = (wanted: WaitingTask["calls"][number]["kind"]) =>
+      calls.filter(({ kind }) => kind === wanted).map(({ call }) => openCall(call));
+    const derived = conversationAt(conversation.state, conversation.state.number);
+    return {
+      ...derived,
+      ...(row.title !== undefined && { subject: row.title }),
+      status: "paused",
+      metadata: {
+        ...derived.metadata,
+        task_status: "paused",
+        open_calls: ofKind("breakpoint"),
+        approvals: ofKind("approval"),
+      },
+    };
   }
 
   /** Translates an error of the engine. */
@@ -332,9 +424,22 @@ function toConversation({ row, conversation, view }: Opened): Conversation {
     metadata: {
       ...derived.metadata,
       task_status: statusWordOf(row, derived),
-      ...(derived.status === "paused" && { open_calls: [...conversation.derivation.open.values()] }),
+      ...(derived.status === "paused" && {
+        open_calls: [...conversation.derivation.open.values()],
+        ...(conversation.derivation.toApprove.length > 0 && { approvals: conversation.derivation.toApprove }),
+      }),
     },
   };
+}
+
+/** @throws MapError INVALID_CONTENT_TYPE */
+function textOf({ contentType, content }: TurnParams): string {
+  const body = toPlainText(content);
+  if (contentType === "text" && body !== undefined) return body;
+  throw new MapError("INVALID_CONTENT_TYPE", "contentType: a message to a task must be text", {
+    contentType: contentType.slice(0, 100),
+    reason: "task_conversation",
+  });
 }
 
 /** The row was read before the journal, so the journal wins where they differ. */

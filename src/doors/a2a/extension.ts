@@ -75,6 +75,7 @@ function createDoor({ server, store, report }: CreateContext<A2aSettings>) {
         state: store.a2a,
         url: ({ headers }: IncomingMessage) => `${baseUrl(headers.host) ?? ""}${A2A_PATH}`,
         strictIds: server.strictIds,
+        adminsActForOwners: server.adminsActForOwners,
         onError,
       }),
     );

@@ -3,7 +3,8 @@ import type { ListTasksRequest, ListTasksResponse } from "@a2a-js/sdk";
 import type { A2ARequestHandler } from "@a2a-js/sdk/server";
 import { isUuid } from "../../base/index.js";
 import { type InstanceId, type JournalLocation, type RowsFor, readDecisions } from "../../engine/index.js";
-import type { Instance, Mailroom, Task as MailTask } from "../../library/index.js";
+import type { AnswersForOthers } from "../../extension/index.js";
+import type { Approval, Instance, Mailroom, Task as MailTask } from "../../library/index.js";
 import { failureOf, type Report } from "./failures.js";
 import { GrowingAnswer } from "./growing-answer.js";
 import { hasEnded, type Round, RoundReader } from "./rounds.js";
@@ -26,6 +27,7 @@ import {
 import type { SentMessages } from "./sent-messages.js";
 import {
   answerArtifact,
+  answeredMessage,
   answerIn,
   artifactOf,
   decisionsIn,
@@ -35,6 +37,7 @@ import {
   statusOf,
   taskOf,
   toText,
+  waitingTask,
 } from "./wire.js";
 
 /** Maximum number of MAIL tasks that `ListTasks` reads, newest first. */
@@ -47,6 +50,7 @@ export interface HandlerParts {
   readonly instance: InstanceId;
   readonly card: AgentCard;
   readonly sent: SentMessages;
+  readonly answers: AnswersForOthers;
   /** Aborts when the caller disconnects or the server closes. Waiting ends; the task continues. */
   readonly signal: AbortSignal;
   /** Rejects caller-chosen context ids that are not UUIDs (decision A3). */
@@ -69,16 +73,18 @@ export class A2aHandler implements A2ARequestHandler {
   readonly #tasks: Instance;
   readonly #card: AgentCard;
   readonly #sent: SentMessages;
+  readonly #answers: AnswersForOthers;
   readonly #signal: AbortSignal;
   readonly #strictIds: boolean;
   readonly #report: Report;
 
-  constructor({ mailroom, instance, card, sent, signal, strictIds, report }: HandlerParts) {
+  constructor({ mailroom, instance, card, sent, answers, signal, strictIds, report }: HandlerParts) {
     this.#mailroom = mailroom;
     this.#instance = instance;
     this.#tasks = mailroom.instance(instance);
     this.#card = card;
     this.#sent = sent;
+    this.#answers = answers;
     this.#signal = signal;
     this.#strictIds = strictIds;
     this.#report = report;
@@ -92,18 +98,22 @@ export class A2aHandler implements A2ARequestHandler {
     throw new ExtendedAgentCardNotConfiguredError("this server has only the public card");
   }
 
-  sendMessage(request: SendMessageRequest): Promise<Task> {
+  sendMessage(request: SendMessageRequest): Promise<Task | Message> {
     return this.#answer(async () => {
       const { returnImmediately = false, historyLength } = request.configuration ?? {};
       checkHistoryLength(historyLength);
-      let found = await this.#post(request);
+      const posted = await this.#post(request);
+      if ("messageId" in posted) return posted;
+      let found = posted;
       if (!returnImmediately) for await (const next of this.#changes(found)) found = next;
       return taskOf(locationOf(found.task), found.round, historyLength);
     });
   }
 
   async *sendMessageStream(request: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
-    yield* this.#stream(await this.#post(request));
+    const posted = await this.#post(request);
+    if ("messageId" in posted) yield { payload: { $case: "message", value: posted } };
+    else yield* this.#stream(posted);
   }
 
   async *resubscribe({ id }: { id: string }): AsyncGenerator<StreamResponse, void, undefined> {
@@ -115,6 +125,8 @@ export class A2aHandler implements A2ARequestHandler {
   getTask({ id, historyLength }: { id: string; historyLength?: number | undefined }): Promise<Task> {
     return this.#answer(async () => {
       checkHistoryLength(historyLength);
+      const waiting = await this.#waiting(id);
+      if (waiting !== undefined) return waitingTask(waiting);
       const { task, round } = await this.#find(id);
       return taskOf(locationOf(task), round, historyLength);
     });
@@ -143,13 +155,25 @@ export class A2aHandler implements A2ARequestHandler {
     const after =
       statusTimestampAfter === undefined ? Number.NEGATIVE_INFINITY : Date.parse(statusTimestampAfter);
     if (Number.isNaN(after)) throw new RequestMalformedError("statusTimestampAfter must be an RFC 3339 time");
-    const all = (await this.#roundsOf(contextId))
-      .filter(({ round }) => status === TaskState.TASK_STATE_UNSPECIFIED || stateOf(round) === status)
-      .filter(({ round }) => round.at >= after)
-      .sort((one, other) => other.round.at - one.round.at);
+    const rounds = (await this.#roundsOf(contextId)).map(({ task, round }) => ({
+      at: round.at,
+      state: stateOf(round),
+      shown: () => taskOf(locationOf(task), round, historyLength ?? 0),
+    }));
+    const waiting = (await this.#answers.list(this.#instance))
+      .filter(({ key }) => contextId === "" || contextId === key)
+      .map((approval) => ({
+        at: approval.since,
+        state: TaskState.TASK_STATE_INPUT_REQUIRED,
+        shown: () => waitingTask(approval),
+      }));
+    const all = [...rounds, ...waiting]
+      .filter(({ state }) => status === TaskState.TASK_STATE_UNSPECIFIED || state === status)
+      .filter(({ at }) => at >= after)
+      .sort((one, other) => other.at - one.at);
     const page = all.slice(from, from + pageSize);
     return {
-      tasks: page.map(({ task, round }) => taskOf(locationOf(task), round, historyLength ?? 0)),
+      tasks: page.map(({ shown }) => shown()),
       nextPageToken: from + pageSize < all.length ? String(from + pageSize) : "",
       pageSize,
       totalSize: all.length,
@@ -181,18 +205,29 @@ export class A2aHandler implements A2ARequestHandler {
     }
   }
 
-  /** Handles a user's message: it begins a round, adds to one, or answers a paused one. */
-  async #post({ message }: SendMessageRequest): Promise<Found> {
+  /**
+   * Handles a user's message: it begins a round, adds to one, or answers a paused one.
+   * @returns a message if it answered another owner's task, whose rounds the caller does not see
+   */
+  async #post({ message }: SendMessageRequest): Promise<Found | Message> {
     if (message === undefined || message.parts.length === 0)
       throw new RequestMalformedError("the message is missing or has no parts");
-    const { taskId, number } = await this.#sent.once(this.#instance, message, (rows) =>
+    const { key, taskId, number } = await this.#sent.once(this.#instance, message, (rows) =>
       this.#deliver(message, rows),
     );
-    return this.#read(await this.#tasks.requireTask(taskId), number);
+    const task = await this.#tasks.task(taskId);
+    return task?.key === key ? this.#read(task, number) : answeredMessage(key, message.messageId);
   }
 
   async #deliver(message: Message, rows: RowsFor): Promise<JournalLocation> {
     const { runtime } = this.#mailroom;
+    const waiting = await this.#waiting(message.taskId);
+    if (waiting !== undefined) {
+      const decisions = decisionsIn(message.parts);
+      return decisions !== undefined
+        ? this.#answers.decide(this.#instance, waiting.key, decisions, rows)
+        : this.#answers.answer(this.#instance, waiting.key, answerIn(message.parts), rows);
+    }
     const named = message.taskId === "" ? undefined : await this.#find(message.taskId);
     if (named !== undefined) {
       if (message.contextId !== "" && message.contextId !== named.task.id)
@@ -262,6 +297,11 @@ export class A2aHandler implements A2ARequestHandler {
       yield { task, rounds, round, read: number };
       if (round.status !== "working") return;
     }
+  }
+
+  /** A task of another owner that waits for the caller. Its A2A id is its key. */
+  async #waiting(id: string): Promise<Approval | undefined> {
+    return isUuid(id) ? this.#answers.find(this.#instance, id) : undefined;
   }
 
   async #find(id: string): Promise<Found> {

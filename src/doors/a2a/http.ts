@@ -5,6 +5,7 @@ import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from "@a2
 import { instanceOf, type Principal } from "../../auth/index.js";
 import { isRecord, systemClock } from "../../base/index.js";
 import { onDisconnect, SseWriter } from "../../base/node.js";
+import { AnswersForOthers } from "../../extension/index.js";
 import type { Mailroom } from "../../library/index.js";
 import type { A2aStore } from "../../store/index.js";
 import { cardOf } from "./card.js";
@@ -44,6 +45,8 @@ export interface A2aHttpOptions {
   readonly url: (request: IncomingMessage) => string;
   /** Rejects caller-chosen context ids that are not UUIDs (decision A3). Default: false. */
   readonly strictIds?: boolean;
+  /** Lets admins answer for the owners of tasks. Default: false. */
+  readonly adminsActForOwners?: boolean;
   /** Milliseconds without progress before a slow reader is disconnected. Default: 30 seconds. */
   readonly patience?: number;
   /** Receives internal errors. Callers see only that one occurred. */
@@ -55,6 +58,8 @@ const HEARTBEAT = 15_000;
 
 export function createA2aHttpDoor(options: A2aHttpOptions): A2aHttpDoor {
   const { mailroom, state, url, strictIds = false, patience = 30_000, onError: report = () => {} } = options;
+  const { adminsActForOwners = false } = options;
+  const answers = new AnswersForOthers(mailroom, { adminsActForOwners });
   const closing = new AbortController();
   const sent = new SentMessages(state);
   return {
@@ -65,7 +70,7 @@ export function createA2aHttpDoor(options: A2aHttpOptions): A2aHttpDoor {
       onDisconnect(response, () => gone.abort());
       const signal = AbortSignal.any([closing.signal, gone.signal]);
       const card = cardOf(mailroom.swarm, { url: url(request) });
-      const handler = new A2aHandler({ mailroom, instance, card, sent, signal, strictIds, report });
+      const handler = new A2aHandler({ mailroom, instance, card, sent, answers, signal, strictIds, report });
       const requestedVersion = headerOf(request, A2A_VERSION_HEADER);
       const context = new ServerCallContext({
         user: { isAuthenticated: true, userName: `${instance.role}:${instance.id}` },

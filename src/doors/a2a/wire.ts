@@ -1,5 +1,7 @@
 /** Converts rounds to A2A's types. */
 
+import type { Approval } from "../../library/index.js";
+import type { AgentToolCall } from "../../mail/index.js";
 import type { Round, RoundStatus } from "./rounds.js";
 import {
   type Artifact,
@@ -82,9 +84,6 @@ export function buildMessage(parts: {
 export function statusOf(location: RoundLocation, round: Round): TaskStatus {
   const { reply, calls, approvals = [] } = round;
   const taskId = roundId(location.key, round.number);
-  const shown = ({ id, name, args }: Round["calls"][number]) => ({ call_id: id, name, args });
-  const asked = calls.map(shown);
-  const toApprove = approvals.map(shown);
   return {
     state: stateOf(round),
     timestamp: new Date(round.at).toISOString(),
@@ -96,13 +95,56 @@ export function statusOf(location: RoundLocation, round: Round): TaskStatus {
             contextId: location.contextId,
             taskId,
             role: Role.ROLE_AGENT,
-            parts: [
-              textPart(reply.text),
-              ...(asked.length > 0 ? [dataPart({ calls: asked })] : []),
-              ...(toApprove.length > 0 ? [dataPart({ approvals: toApprove })] : []),
-            ],
+            parts: [textPart(reply.text), ...callParts(calls, approvals)],
           }),
   };
+}
+
+/** Calls that wait for a person: for their results, and for approval. */
+function callParts(calls: readonly AgentToolCall[], approvals: readonly AgentToolCall[]): Part[] {
+  const shown = ({ id, name, args }: AgentToolCall) => ({ call_id: id, name, args });
+  return [
+    ...(calls.length > 0 ? [dataPart({ calls: calls.map(shown) })] : []),
+    ...(approvals.length > 0 ? [dataPart({ approvals: approvals.map(shown) })] : []),
+  ];
+}
+
+/** Another owner's task as its approver sees it: the calls that wait, and nothing else of it. Its id is the task's key. */
+export function waitingTask({ key, owner, title, since, calls }: Approval): Task {
+  const ofKind = (wanted: Approval["calls"][number]["kind"]) =>
+    calls.filter(({ kind }) => kind === wanted).map(({ call }) => call);
+  return {
+    id: key,
+    contextId: key,
+    status: {
+      state: TaskState.TASK_STATE_INPUT_REQUIRED,
+      timestamp: new Date(since).toISOString(),
+      message: buildMessage({
+        id: `${key}.waiting`,
+        contextId: key,
+        taskId: key,
+        role: Role.ROLE_AGENT,
+        parts: [
+          textPart(`A task of ${owner} waits for you.`),
+          ...callParts(ofKind("breakpoint"), ofKind("approval")),
+        ],
+      }),
+    },
+    artifacts: [],
+    history: [],
+    metadata: { task_owner: owner, ...(title !== undefined && { title }) },
+  };
+}
+
+/** The reply to an answer for another owner, who alone sees what the task does next. */
+export function answeredMessage(key: string, messageId: string): Message {
+  return buildMessage({
+    id: `${messageId}.answered`,
+    contextId: key,
+    taskId: key,
+    role: Role.ROLE_AGENT,
+    parts: [textPart("Answered. The task continues for its owner.")],
+  });
 }
 
 /** The swarm's answer, if the round has one. */

@@ -1,7 +1,12 @@
 /** MAP at `/map`, on the listener and on the control socket. */
 import { defineSettings, hasCode, MailroomError, type SettingValues } from "../../base/index.js";
 import { conversationSettings, modelSummarizer, type Summarizer } from "../../conversations/index.js";
-import { type CreateContext, defineExtension, type Upgrade } from "../../extension/index.js";
+import {
+  AnswersForOthers,
+  type CreateContext,
+  defineExtension,
+  type Upgrade,
+} from "../../extension/index.js";
 import { capabilitiesOf, mapSettings } from "./settings.js";
 
 const settings = defineSettings({
@@ -23,7 +28,7 @@ export const map = defineExtension({
     let close = async () => {};
     return {
       upgrades,
-      async attach({ runtime }) {
+      async attach({ mailroom, runtime }) {
         const opened = await MapServer.open({
           store,
           index: store.conversations,
@@ -35,6 +40,7 @@ export const map = defineExtension({
           dev: server.dev,
           isolate: own.isolate,
           runtime,
+          answers: new AnswersForOthers(mailroom, server),
           systemInfo: { name: "mailroom", version: server.version },
           report: (cause) => report({ code: "internal_error", message: String(cause), cause }),
           limits: own.limits,

@@ -8,6 +8,7 @@ import type { Clock, Ids } from "../../base/index.js";
 import { defaultsOf, Semaphore } from "../../base/index.js";
 import { FairTurns } from "../../base/node.js";
 import {
+  type AnswersForOthers,
   type ConversationReads,
   type ConversationRules,
   ConversationService,
@@ -68,6 +69,8 @@ export interface MapServerOptions extends AccessOptions {
   readonly extensions?: MethodTable;
   /** The local swarm: its tasks are conversations (decision F4), its remote agents are served here (decision F5). */
   readonly runtime?: RuntimePort;
+  /** What callers may answer in tasks of other owners. */
+  readonly answers?: AnswersForOthers;
 }
 
 /** Pages and scans of one caller at once. */
@@ -197,7 +200,7 @@ export class MapServer implements ConnectionHost {
 }
 
 function createContext(options: MapServerOptions): MapContext {
-  const { store, index, clock, ids, runtime, mail = {} } = options;
+  const { store, index, clock, ids, runtime, answers, mail = {} } = options;
   const { report = () => {}, systemInfo = { name: "mailroom", version: "0" } } = options;
   const limits = { ...defaultsOf(mapSettings).limits, ...options.limits };
   const log = new EventLog({
@@ -239,7 +242,13 @@ function createContext(options: MapServerOptions): MapContext {
   const tasks =
     mail === false || runtime === undefined
       ? undefined
-      : new TaskConversations({ store, runtime, clock, ...summarizerOf(mail) });
+      : new TaskConversations({
+          store,
+          runtime,
+          clock,
+          ...summarizerOf(mail),
+          ...(answers !== undefined && { answers }),
+        });
   if (tasks !== undefined) log.addSource(tasks.source);
   const conversations =
     mail === false

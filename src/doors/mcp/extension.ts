@@ -15,7 +15,7 @@ interface Opened {
 export const mcp = defineExtension({
   name: "mcp",
   settings: mcpSettings,
-  create({ settings, server: { strictIds }, report }) {
+  create({ settings, server: { strictIds, adminsActForOwners }, report }) {
     if (!settings.enabled) return undefined;
     const onError = (cause: Error) => report({ code: "internal_error", message: cause.message, cause });
     let mailroom: Mailroom | undefined;
@@ -23,7 +23,7 @@ export const mcp = defineExtension({
     const open = (): Promise<Opened> => {
       opened ??= load().then(({ createMcpHttpDoor, McpDoor }) => {
         if (mailroom === undefined) throw new Error("MCP was called before the server was attached");
-        const door = new McpDoor(mailroom, { strictIds, onError });
+        const door = new McpDoor(mailroom, { strictIds, adminsActForOwners, onError });
         return { door, http: createMcpHttpDoor(door, onError) };
       });
       return opened;

@@ -2,7 +2,9 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { instanceOf, type Principal } from "../../auth/index.js";
 import { MailroomError } from "../../base/index.js";
+import { AnswersForOthers } from "../../extension/index.js";
 import type { Mailroom } from "../../library/index.js";
+import { addAnswerTools } from "./answer-tools.js";
 import { Mailboxes } from "./mailboxes.js";
 import { addMemberTools } from "./member-tools.js";
 import type { ToolHost } from "./tool.js";
@@ -13,6 +15,8 @@ export type Caller = Pick<Principal, "role" | "id">;
 export interface McpDoorOptions {
   /** Rejects caller-chosen task ids that are not UUIDs (decision A3). Default: false. */
   readonly strictIds?: boolean;
+  /** Lets admins answer for the owners of tasks. Default: false. */
+  readonly adminsActForOwners?: boolean;
   /** Receives internal errors. Callers see only that one occurred. */
   readonly onError?: (error: Error) => void;
 }
@@ -22,11 +26,14 @@ export class McpDoor {
   readonly #mailroom: Mailroom;
   readonly #mailboxes: Mailboxes;
   readonly #options: McpDoorOptions;
+  readonly #answers: AnswersForOthers;
 
   constructor(mailroom: Mailroom, options: McpDoorOptions = {}) {
     this.#mailroom = mailroom;
     this.#options = options;
     this.#mailboxes = new Mailboxes(mailroom);
+    const { adminsActForOwners = false } = options;
+    this.#answers = new AnswersForOthers(mailroom, { adminsActForOwners });
   }
 
   /** @throws MailroomError `forbidden` if the caller cannot use MCP (decision A5) or serves an unknown agent */
@@ -57,8 +64,10 @@ export class McpDoor {
     const { strictIds = false, onError: report = () => {} } = this.#options;
     const host: ToolHost = { server, report };
     const instance = caller.role === "member" ? undefined : instanceOf(caller);
-    if (instance !== undefined) addUserTools(host, this.#mailroom.instance(instance), strictIds);
-    else addMemberTools(host, { agent: this.#agent(caller.id), swarm, mailboxes: this.#mailboxes });
+    if (instance !== undefined) {
+      addUserTools(host, this.#mailroom.instance(instance), strictIds);
+      addAnswerTools(host, { instance: this.#mailroom.instance(instance), caller, answers: this.#answers });
+    } else addMemberTools(host, { agent: this.#agent(caller.id), swarm, mailboxes: this.#mailboxes });
     return server;
   }
 

@@ -1,14 +1,8 @@
-/** The tools of users and admins: post a task, follow it, answer its breakpoints, cancel it. */
+/** The tools of users and admins: post a task, follow it, cancel it. */
 import { z } from "zod";
 import { isUuid, MailroomError } from "../../base/index.js";
 import type { PostReceipt, RoundStart } from "../../engine/index.js";
-import {
-  endsRound,
-  type MailEvent,
-  MOST_DECISIONS,
-  readDecisions,
-  TASK_STATUSES,
-} from "../../engine/index.js";
+import { endsRound, type MailEvent, TASK_STATUSES } from "../../engine/index.js";
 import type { Instance, Task, TextDelta } from "../../library/index.js";
 import { addTool, type ToolAnswer, type ToolCall, type ToolHost, within } from "./tool.js";
 import { WrittenProgress } from "./written-progress.js";
@@ -17,8 +11,8 @@ import { WrittenProgress } from "./written-progress.js";
 const MAX_WAIT = 50;
 const EVENTS_AT_ONCE = 100;
 
-const task_id = z.string().min(1).max(256).describe("The task's id");
-const wait_seconds = z
+export const task_id = z.string().min(1).max(256).describe("The task's id");
+export const wait_seconds = z
   .number()
   .min(0)
   .max(MAX_WAIT)
@@ -132,53 +126,6 @@ export function addUserTools(host: ToolHost, instance: Instance, strictIds: bool
     },
   });
   addTool(host, {
-    name: "answer_breakpoint",
-    description: "Answers the calls that a paused task waits for, and waits for the result.",
-    input: z.strictObject({
-      task_id,
-      content: z.string().optional().describe("The answer, if one call waits"),
-      results: z
-        .array(z.strictObject({ call_id: z.string(), content: z.string() }))
-        .optional()
-        .describe("One answer for each call, if several wait"),
-      wait_seconds,
-    }),
-    run: async ({ task_id: taskId, content, results, wait_seconds: wait }, call) => {
-      const task = await instance.requireTask(taskId);
-      const given =
-        results?.map((result) => ({ callId: result.call_id, content: result.content })) ?? content;
-      if (given === undefined) throw new MailroomError("bad_input", "set either content or results");
-      return waitFor(task, await task.answerLater(given), wait, call);
-    },
-  });
-  addTool(host, {
-    name: "decide_calls",
-    description:
-      "Approves or rejects calls of a paused task that wait for approval, as the user decided, and waits for the result.",
-    input: z.strictObject({
-      task_id,
-      decisions: z
-        .array(
-          z.strictObject({
-            call_id: z.string(),
-            decision: z.enum(["approve", "reject"]),
-            arguments: z
-              .record(z.string(), z.unknown())
-              .optional()
-              .describe("Of an approval: changed arguments"),
-            reason: z.string().optional().describe("Of a rejection: shown to the agent"),
-          }),
-        )
-        .min(1)
-        .max(MOST_DECISIONS),
-      wait_seconds,
-    }),
-    run: async ({ task_id: taskId, decisions, wait_seconds: wait }, call) => {
-      const task = await instance.requireTask(taskId);
-      return waitFor(task, await task.decideLater(readDecisions(decisions)), wait, call);
-    },
-  });
-  addTool(host, {
     name: "cancel_task",
     description: "Cancels a task. Completed steps are not undone.",
     input: z.strictObject({ task_id }),
@@ -189,7 +136,8 @@ export function addUserTools(host: ToolHost, instance: Instance, strictIds: bool
   });
 }
 
-async function waitFor(
+/** Waits for the end of the round, at most this long. */
+export async function waitFor(
   task: Task,
   posted: PostReceipt,
   seconds: number,

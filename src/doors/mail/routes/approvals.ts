@@ -4,6 +4,7 @@ import { MailroomError } from "../../../base/index.js";
 import { type Actor, readDecisions } from "../../../engine/index.js";
 import {
   ADMINS,
+  actorOf as asActor,
   type Caller,
   defineRoute,
   KeyPath,
@@ -34,11 +35,7 @@ export function approvalRoutes(door: MailDoor): Route[] {
   const { mailroom } = door;
   const { approvals } = mailroom;
 
-  function actorOf({ principal: { id, role } }: Caller): Actor {
-    return role === "admin"
-      ? { role, id, ...(door.server.adminsActForOwners && { actsForOwners: true }) }
-      : { role: "user", id };
-  }
+  const actorOf = ({ principal }: Caller): Actor => asActor(principal, door.server);
 
   return [
     defineRoute({
