@@ -116,3 +116,41 @@ it("[MAP-F-1] a caller that pipelines cheap requests leaves others their turn", 
   expect(ann.answered - before).toBeLessThan(15_000);
   await until(() => ann.answered - before === 20_000);
 });
+
+describe("one caller's reads leave others their turn", () => {
+  it.each([
+    ["map/agents/get", () => ({ agentId: "kid", include: { siblings: true } })],
+    ["map/agents/list", () => ({})],
+    ["map/structure/graph", () => ({})],
+    ["mail/get", () => ({ conversationId, include: { stats: true } })],
+    ["mail/turns/list", () => ({ conversationId, limit: 1, filter: { participantId: "nobody" } })],
+    ["mail/summary", () => ({ conversationId })],
+    ["mail/presence", () => ({ conversationId })],
+    ["mailroom/unread", () => ({ conversationIds: [conversationId] })],
+  ] as const)("[MAP-F-1, MAP-F-8] %s", async (method, params) => {
+    const bob = await connected("user:bob");
+    for (const agentId of ["parent", "kid", "sibling"]) {
+      await ann.call("map/agents/register", { agentId, ...(agentId !== "parent" && { parent: "parent" }) });
+    }
+    await ann.call("mail/summary", { conversationId });
+    const before = ann.answered;
+    const asked = ask(method, params(), "f");
+    for (let n = 0; n < PIPELINED; n++) ann.send(asked);
+    await bob.call("map/agents/list");
+    // Without turns, all of them are answered in the same turn of the event loop.
+    expect(ann.answered - before).toBeLessThan(PIPELINED / 2);
+    await until(() => ann.answered - before === PIPELINED);
+  });
+});
+
+it("[MAP-F-8] related agents in one answer are limited in bytes, and the cut lists are named", async () => {
+  await ann.call("map/agents/register", { agentId: "parent" });
+  for (let n = 0; n < 100; n++) {
+    const metadata = { text: "x".repeat(15_000) };
+    await ann.call("map/agents/register", { agentId: `kid-${n}`, parent: "parent", metadata });
+  }
+  const include = { children: true, descendants: true };
+  const answer = await ann.call("map/agents/get", { agentId: "parent", include });
+  expect(JSON.stringify(answer).length).toBeLessThan(1.2 * MB);
+  expect(answer).toMatchObject({ _meta: { cut: ["children", "descendants"] } });
+});

@@ -48,6 +48,18 @@ export class FairTurns {
     }
   }
 
+  /**
+   * For work that may take the whole slice: undefined if it can begin now, or a promise for the turn in which it can.
+   * Either way nothing else of the caller begins in that turn.
+   */
+  whole(caller: string): Promise<void> | undefined {
+    if (!this.mayWork(caller)) {
+      return new Promise<void>((resolve) => this.next(resolve)).then(() => this.whole(caller));
+    }
+    this.work(caller, SLICE.bytes, () => {});
+    return undefined;
+  }
+
   /** Calls back in the next turn, after those that asked before. */
   next(act: () => void): void {
     this.#waiting.push(act);

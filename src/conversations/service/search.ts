@@ -1,4 +1,5 @@
 /** Search in what a reader may see, newest first. Reads contents from the journal, so its work is bounded in bytes. */
+import { WorkSlice } from "../../base/node.js";
 import { toPlainText } from "../rules/content.js";
 import { MapError } from "../rules/errors.js";
 import type { ConversationView } from "../rules/queries.js";
@@ -38,7 +39,9 @@ export async function searchTurns(
   const found: Turn[] = [];
   let size = 0;
   let at = state.turns.length - 1;
+  const slice = new WorkSlice();
   for (;;) {
+    await slice.did();
     const records: TurnRecord[] = [];
     for (; at >= 0 && records.length < RECORDS_AT_ONCE; at--) {
       const turn = state.turns[at];

@@ -1,4 +1,5 @@
 /** Summaries: reused from the journal while current, otherwise generated, once for concurrent requests. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Semaphore } from "../../base/index.js";
 import type { Store } from "../../engine/index.js";
 import type { SummaryText } from "../rules/entries.js";
@@ -106,6 +107,8 @@ export class Summaries {
     const { subject, id } = view.state.header;
     return this.#reads.run(async () => {
       const newest = await readTurns(this.#store, view, turns.toReversed(), MAX_PAGE_BYTES);
+      // Summarizing takes as long as reading: other requests get their turn before each summary.
+      await nextTurn();
       return { ...(subject !== undefined && { subject }), turns: newest.reverse() };
     }, id);
   }

@@ -2,6 +2,7 @@
  * Summaries of tasks. Readers write nothing into a task's journal, so summaries are kept in memory until a
  * turn is added.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Clock, Semaphore } from "../../base/index.js";
 import type { SummaryText } from "../rules/entries.js";
 import { MAX_PAGE_BYTES, type SummaryParams } from "../rules/params.js";
@@ -59,10 +60,12 @@ export class TaskSummaries {
     title: string | undefined,
   ): Promise<SummaryText> {
     const make = async (): Promise<SummaryText> => {
-      const newest = await this.#reads.run(
-        () => this.#conversations.contents(conversation, turns.toReversed(), MAX_PAGE_BYTES),
-        conversation.key,
-      );
+      const newest = await this.#reads.run(async () => {
+        const read = await this.#conversations.contents(conversation, turns.toReversed(), MAX_PAGE_BYTES);
+        // Summarizing takes as long as reading: other requests get their turn before each summary.
+        await nextTurn();
+        return read;
+      }, conversation.key);
       const text = await this.#summarizer.summarize({
         ...(title !== undefined && { subject: title }),
         turns: newest.reverse(),

@@ -133,6 +133,8 @@ export class MapConnection implements SessionConnection, BudgetedConnection, Adm
   #waiting: Accepted[] = [];
   #barrier = false;
   #inFlight = 0;
+  /** Whether waiting requests start in the caller's next turn. */
+  #scheduled = false;
   /** The total size of running and waiting requests. */
   #size = 0;
   /** Bytes received since the last complete frame. */
@@ -337,6 +339,8 @@ export class MapConnection implements SessionConnection, BudgetedConnection, Adm
         if (this.#isBehind) await this.#catchUp();
         const leave = gate.tryAcquire(this.#owner) ?? (await gate.acquire(this.#owner));
         try {
+          const turn = this.#host.turns.whole(this.#owner);
+          if (turn !== undefined) await turn;
           this.assertOpen();
           if (!this.#isBehind) return await work();
         } finally {
@@ -344,6 +348,17 @@ export class MapConnection implements SessionConnection, BudgetedConnection, Adm
         }
       }
     });
+  }
+
+  /** Begins the work in a turn of the event loop in which nothing else of this caller begins, for a client that reads. */
+  async inWholeTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      if (this.#isBehind) await this.#catchUp();
+      const turn = this.#host.turns.whole(this.#owner);
+      if (turn !== undefined) await turn;
+      this.assertOpen();
+      if (!this.#isBehind) return await work();
+    }
   }
 
   /** Limits only this connection's own work, for work that waits for others meanwhile. */
@@ -477,13 +492,28 @@ export class MapConnection implements SessionConnection, BudgetedConnection, Adm
   }
 
   #next(): void {
+    const { turns } = this.#host;
     while (this.#canStart) {
-      const accepted = this.#waiting.shift();
+      const [accepted] = this.#waiting;
       if (accepted === undefined) break;
-      this.#start(accepted);
+      if (!turns.mayWork(this.#owner)) {
+        this.#nextTurn();
+        break;
+      }
+      this.#waiting.shift();
+      turns.work(this.#owner, 0, () => this.#start(accepted));
     }
     if (this.#waiting.length > 0 && this.#isBehind) void this.#catchUp();
     this.#readOrNot();
+  }
+
+  #nextTurn(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    this.#host.turns.next(() => {
+      this.#scheduled = false;
+      this.#next();
+    });
   }
 
   /**
@@ -517,7 +547,10 @@ export class MapConnection implements SessionConnection, BudgetedConnection, Adm
         params: request.params,
         afterReply: (act) => after.push(act),
       });
-      this.send(resultFrame(request.id, result));
+      // Writing a large answer takes as long as reading it.
+      if (!this.#closed) {
+        this.#host.turns.work(this.#owner, 0, () => this.send(resultFrame(request.id, result)));
+      }
       for (const act of after) act();
     } catch (error) {
       this.#fail(request, toMapError(error, request.method, this.#host.report));

@@ -25,3 +25,13 @@ export function withSession(handle: (call: SessionCall) => object | Promise<obje
     return handle({ context, connection, session, params, afterReply });
   };
 }
+
+/** For methods with large answers from memory: one in each turn of the event loop. */
+export function listing(handle: MethodHandler): MethodHandler {
+  return (call) => call.connection.inWholeTurn(async () => handle(call));
+}
+
+/** For methods that read contents: a few at a time, and none for a client that does not read its answers. */
+export function reading(handle: MethodHandler): MethodHandler {
+  return (call) => call.connection.scan(async () => handle(call));
+}

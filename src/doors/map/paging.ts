@@ -49,3 +49,33 @@ export function pageOf<Item, View>(
   if (!found) throw new MapError("INVALID_PARAMS", "cursor: unknown");
   return { items: taken, views, rest: {} };
 }
+
+/** Several lists in one answer, which together are bounded by bytes. */
+export class Related<Item> {
+  readonly #viewOf: (item: Item) => object;
+  readonly #cut: string[] = [];
+  #size = 0;
+
+  constructor(viewOf: (item: Item) => object) {
+    this.#viewOf = viewOf;
+  }
+
+  /** Names of the lists that are not complete. */
+  get cut(): readonly string[] {
+    return this.#cut;
+  }
+
+  views(name: string, items: readonly Item[]): object[] {
+    const views: object[] = [];
+    for (const item of items) {
+      if (this.#size > MAX_PAGE_BYTES) {
+        this.#cut.push(name);
+        break;
+      }
+      const view = this.#viewOf(item);
+      this.#size += roughSize(view);
+      views.push(view);
+    }
+    return views;
+  }
+}

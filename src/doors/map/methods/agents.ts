@@ -6,8 +6,8 @@ import { addressSchema, ancestorsOf, descendantsOf } from "../addresses.js";
 import { type Agent, assertAgentState, canList, storedAgent } from "../connected-agents.js";
 import type { MapContext } from "../context.js";
 import { makeRoom } from "../make-room.js";
-import { type MethodTable, type SessionCall, withSession } from "../method-call.js";
-import { pageOf } from "../paging.js";
+import { listing, type MethodTable, type SessionCall, withSession } from "../method-call.js";
+import { pageOf, Related } from "../paging.js";
 import { principalKey, type Session } from "../session.js";
 
 const id = z.string().min(1).max(256);
@@ -141,77 +141,93 @@ export const agentMethods: MethodTable = {
     return { agent: context.agents.agentView(agent) };
   }),
 
-  "map/agents/list": withSession(({ context, session, params }) => {
-    const { filter = {}, ...page } = parseParams(listParams, params);
-    const matches = (agent: Agent): boolean =>
-      canList(session, agent) &&
-      oneOf(filter.states, agent.state) &&
-      oneOf(filter.roles, agent.role) &&
-      (isEmpty(filter.scopes) || filter.scopes?.some((scope) => agent.scopes.has(scope)) === true) &&
-      (filter.parent === undefined || agent.parent === filter.parent) &&
-      (filter.ownerId === undefined || agent.session.participantId === filter.ownerId) &&
-      (filter.hasChildren === undefined ||
-        context.agents.childrenOf(agent).length > 0 === filter.hasChildren);
-    const all = [...context.agents.inSpace(session.space)].filter(matches);
-    const { views, rest } = pageOf(
-      all,
-      ({ id: agentId }) => agentId,
-      (agent) => context.agents.agentView(agent),
-      page,
-    );
-    return { agents: views, ...rest };
-  }),
+  "map/agents/list": listing(
+    withSession(({ context, session, params }) => {
+      const { filter = {}, ...page } = parseParams(listParams, params);
+      const matches = (agent: Agent): boolean =>
+        canList(session, agent) &&
+        oneOf(filter.states, agent.state) &&
+        oneOf(filter.roles, agent.role) &&
+        (isEmpty(filter.scopes) || filter.scopes?.some((scope) => agent.scopes.has(scope)) === true) &&
+        (filter.parent === undefined || agent.parent === filter.parent) &&
+        (filter.ownerId === undefined || agent.session.participantId === filter.ownerId) &&
+        (filter.hasChildren === undefined ||
+          context.agents.childrenOf(agent).length > 0 === filter.hasChildren);
+      const all = [...context.agents.inSpace(session.space)].filter(matches);
+      const { views, rest } = pageOf(
+        all,
+        ({ id: agentId }) => agentId,
+        (agent) => context.agents.agentView(agent),
+        page,
+      );
+      return { agents: views, ...rest };
+    }),
+  ),
 
-  "map/agents/get": withSession(({ context, session, params }) => {
-    const { agentId, include = {} } = parseParams(getParams, params);
-    const { agents } = context;
-    const agent = visible(context, session, agentId);
-    const { maxDepth = 100 } = include;
-    const parent = agents.parentOf(agent);
-    const views = (some: readonly Agent[]) =>
-      some.filter((one) => canList(session, one)).map((one) => agents.agentView(one));
-    return {
-      agent: agents.agentView(agent),
-      ...(include.parent === true && parent !== undefined && { parent: views([parent])[0] }),
-      ...(include.children === true && { children: views(agents.childrenOf(agent)) }),
-      ...(include.siblings === true && {
-        siblings: views(parent === undefined ? [] : agents.childrenOf(parent).filter((one) => one !== agent)),
-      }),
-      ...(include.ancestors === true && { ancestors: views(ancestorsOf(agent, agents, maxDepth)) }),
-      ...(include.descendants === true && { descendants: views(descendantsOf(agent, agents, maxDepth)) }),
-    };
-  }),
+  "map/agents/get": listing(
+    withSession(({ context, session, params }) => {
+      const { agentId, include = {} } = parseParams(getParams, params);
+      const { agents } = context;
+      const agent = visible(context, session, agentId);
+      const { maxDepth = 100 } = include;
+      const parent = agents.parentOf(agent);
+      const siblings = parent === undefined ? [] : agents.childrenOf(parent).filter((one) => one !== agent);
+      const related = new Related((one: Agent) => agents.agentView(one));
+      const views = (name: string, some: readonly Agent[]) => ({
+        [name]: related.views(
+          name,
+          some.filter((one) => canList(session, one)),
+        ),
+      });
+      return {
+        agent: agents.agentView(agent),
+        ...(include.parent === true &&
+          parent !== undefined && {
+            parent: canList(session, parent) ? agents.agentView(parent) : undefined,
+          }),
+        ...(include.children === true && views("children", agents.childrenOf(agent))),
+        ...(include.siblings === true && views("siblings", siblings)),
+        ...(include.ancestors === true && views("ancestors", ancestorsOf(agent, agents, maxDepth))),
+        ...(include.descendants === true && views("descendants", descendantsOf(agent, agents, maxDepth))),
+        ...(related.cut.length > 0 && { _meta: { cut: related.cut } }),
+      };
+    }),
+  ),
 
   "map/agents/stop": lifecycle("stopped", "stopping"),
   "map/agents/suspend": lifecycle("suspended", "suspended"),
   "map/agents/resume": lifecycle("idle", "resumed"),
 
-  "map/structure/graph": withSession(({ context, session, params }) => {
-    const { rootAgentId, depth = 100, ...page } = parseParams(graphParams, params);
-    const { agents } = context;
-    const root = rootAgentId === undefined ? undefined : visible(context, session, rootAgentId);
-    const listed = (
-      root === undefined ? [...agents.inSpace(session.space)] : [root, ...descendantsOf(root, agents, depth)]
-    ).filter((agent) => canList(session, agent));
-    const shown = new Set(listed);
-    const { items, views, rest } = pageOf(
-      listed,
-      ({ id: agentId }) => agentId,
-      (agent) => agents.agentView(agent),
-      page,
-    );
-    return {
-      nodes: views,
-      ...rest,
-      // Also to parents on earlier pages.
-      edges: items.flatMap((agent) => {
-        const parent = agents.parentOf(agent);
-        return parent !== undefined && shown.has(parent)
-          ? [{ from: parent.id, to: agent.id, type: "parent-child" }]
-          : [];
-      }),
-    };
-  }),
+  "map/structure/graph": listing(
+    withSession(({ context, session, params }) => {
+      const { rootAgentId, depth = 100, ...page } = parseParams(graphParams, params);
+      const { agents } = context;
+      const root = rootAgentId === undefined ? undefined : visible(context, session, rootAgentId);
+      const listed = (
+        root === undefined
+          ? [...agents.inSpace(session.space)]
+          : [root, ...descendantsOf(root, agents, depth)]
+      ).filter((agent) => canList(session, agent));
+      const shown = new Set(listed);
+      const { items, views, rest } = pageOf(
+        listed,
+        ({ id: agentId }) => agentId,
+        (agent) => agents.agentView(agent),
+        page,
+      );
+      return {
+        nodes: views,
+        ...rest,
+        // Also to parents on earlier pages.
+        edges: items.flatMap((agent) => {
+          const parent = agents.parentOf(agent);
+          return parent !== undefined && shown.has(parent)
+            ? [{ from: parent.id, to: agent.id, type: "parent-child" }]
+            : [];
+        }),
+      };
+    }),
+  ),
 };
 
 function lifecycle(state: string, flag: string): MethodTable[string] {

@@ -3,6 +3,7 @@
  * `capabilities.extensions` announces.
  */
 import { z } from "zod";
+import { WorkSlice } from "../../../base/node.js";
 import {
   type Actor,
   type ConversationOperations,
@@ -17,7 +18,7 @@ import {
   type Unread,
 } from "../../../conversations/index.js";
 import type { MapContext } from "../context.js";
-import { type MethodTable, withSession } from "../method-call.js";
+import { listing, type MethodTable, reading, withSession } from "../method-call.js";
 import { principalKey, type Session } from "../session.js";
 import { type ConversationKinds, listAll, mailMethod, onConversation, operationsFor } from "./mail.js";
 
@@ -71,7 +72,7 @@ export const mailAdditions: MethodTable = {
     conversations.updateTurn(actor, params),
   ),
 
-  "mail/presence": (call) =>
+  "mail/presence": listing((call) =>
     onConversation(presenceParams, async (operations, actor, { conversationId }) => {
       const { participants = [] } = await operations.get(actor, {
         conversationId,
@@ -79,20 +80,25 @@ export const mailAdditions: MethodTable = {
       });
       return { conversationId, participants: presenceOf(call.context, actor.space, participants) };
     })(call),
+  ),
 
-  "mailroom/read": (call) =>
+  "mailroom/read": reading((call) =>
     onConversation(readParams, async (operations, actor, { conversationId, turnId }) => {
       const readable = await operations.readable(actor, conversationId);
       return call.context.readCursors.mark(actor, readable, turnId);
     })(call),
+  ),
 
   "mailroom/unread": (call) =>
     call.connection.scan(
       async () =>
         mailMethod(unreadParams, async (kinds, actor, { conversationIds }) => {
-          const ids = conversationIds ?? (await newestIds(kinds, actor, NEWEST));
+          const ids = new Set(conversationIds ?? (await newestIds(kinds, actor, NEWEST)));
           const unread: Unread[] = [];
+          const slice = new WorkSlice();
           for (const conversationId of ids) {
+            await slice.did();
+            call.connection.assertOpen();
             const readable = await readableOf(kinds, actor, conversationId, conversationIds === undefined);
             if (readable !== undefined) unread.push(await call.context.readCursors.count(actor, readable));
           }

@@ -27,7 +27,7 @@ import {
   turnParams,
   turnsListParams,
 } from "../../../conversations/index.js";
-import { type MethodHandler, type MethodTable, withSession } from "../method-call.js";
+import { listing, type MethodHandler, type MethodTable, reading, withSession } from "../method-call.js";
 import type { Session } from "../session.js";
 
 type Meta = { readonly _meta?: { readonly actAs?: string | undefined } | undefined };
@@ -89,11 +89,6 @@ function actorOf(session: Session, actAs: string | undefined): Actor {
   };
 }
 
-/** For methods that read contents: a few at a time, and none for a client that does not read its answers. */
-function reading(handle: MethodHandler): MethodHandler {
-  return (call) => call.connection.scan(async () => handle(call));
-}
-
 export const mailMethods: MethodTable = {
   "mail/create": mailMethod(createParams, ({ conversations }, ...call) => conversations.create(...call)),
   // A selective filter may scan everything.
@@ -113,7 +108,10 @@ export const mailMethods: MethodTable = {
   "mail/thread/list": reading(
     onConversation(threadListParams, (operations, ...call) => operations.listThreads(...call)),
   ),
-  "mail/summary": onConversation(summaryParams, (operations, ...call) => operations.summary(...call)),
+  // It may wait for a model, so it holds none of the places for reading.
+  "mail/summary": listing(
+    onConversation(summaryParams, (operations, ...call) => operations.summary(...call)),
+  ),
   "mail/replay": reading(onConversation(replayParams, (operations, ...call) => operations.replay(...call))),
 };
 

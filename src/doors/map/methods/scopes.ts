@@ -4,7 +4,7 @@ import { assertBoundedSize, MapError, parseParams } from "../../../conversations
 import { type Agent, type Scope, scopeView } from "../connected-agents.js";
 import type { MapContext } from "../context.js";
 import { makeRoom } from "../make-room.js";
-import { type MethodTable, withSession } from "../method-call.js";
+import { listing, type MethodTable, withSession } from "../method-call.js";
 import { pageOf } from "../paging.js";
 import { partyOf, type Session } from "../session.js";
 
@@ -64,14 +64,16 @@ export const scopeMethods: MethodTable = {
     scope: scopeView(context.agents.requireScope(session.space, parseParams(scopeParams, params).scopeId)),
   })),
 
-  "map/scopes/list": withSession(({ context, session, params }) => {
-    const { parent, ...asked } = parseParams(pageParams, params);
-    const scopes = [...context.agents.scopesIn(session.space)].filter(
-      (scope) => parent === undefined || scope.parent === parent,
-    );
-    const { views, rest } = pageOf(scopes, ({ id: scopeId }) => scopeId, scopeView, asked);
-    return { scopes: views, ...rest };
-  }),
+  "map/scopes/list": listing(
+    withSession(({ context, session, params }) => {
+      const { parent, ...asked } = parseParams(pageParams, params);
+      const scopes = [...context.agents.scopesIn(session.space)].filter(
+        (scope) => parent === undefined || scope.parent === parent,
+      );
+      const { views, rest } = pageOf(scopes, ({ id: scopeId }) => scopeId, scopeView, asked);
+      return { scopes: views, ...rest };
+    }),
+  ),
 
   "map/scopes/join": withSession(({ context, session, params }) => {
     const { scope, agent } = own(context, session, parseParams(memberParams, params));
@@ -87,13 +89,15 @@ export const scopeMethods: MethodTable = {
     return { scope: scopeView(scope), agent: context.agents.agentView(agent), left: true };
   }),
 
-  "map/scopes/members": withSession(({ context, session, params }) => {
-    const { scopeId, ...asked } = parseParams(pageParams.extend({ scopeId: id }), params);
-    const { members } = context.agents.requireScope(session.space, scopeId);
-    const same = (member: string): string => member;
-    const { views, rest } = pageOf(members, same, same, asked);
-    return { members: views, ...rest };
-  }),
+  "map/scopes/members": listing(
+    withSession(({ context, session, params }) => {
+      const { scopeId, ...asked } = parseParams(pageParams.extend({ scopeId: id }), params);
+      const { members } = context.agents.requireScope(session.space, scopeId);
+      const same = (member: string): string => member;
+      const { views, rest } = pageOf(members, same, same, asked);
+      return { members: views, ...rest };
+    }),
+  ),
 };
 
 /** @throws MapError PERMISSION_DENIED, QUOTA_EXCEEDED, INVALID_PARAMS */
