@@ -4,15 +4,19 @@
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { SimpleChatModel } from "@langchain/core/language_models/chat_models";
 import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { Command, END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+import { ToolNode } from "@langchain/langgraph/prebuilt";
 import { SqliteSaver } from "@langchain/langgraph-checkpoint-sqlite";
 import Database from "better-sqlite3";
 
 const QUESTION = "What is the weather in Tokyo?";
 const FORECAST = "sunny, 21 °C";
+const TOOLS = 6;
+const TOOL_TIME = 500;
 const TEXT = (name) => ({
   type: "object",
   properties: { [name]: { type: "string" } },
@@ -37,12 +41,16 @@ export async function open({ directory, fsync }) {
     }
     async _generate(messages) {
       const start = performance.now();
-      const [name, args] = this.answer(messages);
-      const id = `call_${++calls}`;
+      const tool_calls = this.answer(messages).map(([name, args]) => ({
+        name,
+        args,
+        id: `call_${++calls}`,
+        type: "tool_call",
+      }));
       modelTime += performance.now() - start;
       const message = new AIMessage({
         content: "",
-        tool_calls: [{ name, args, id, type: "tool_call" }],
+        tool_calls,
         usage_metadata: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
       });
       return { generations: [{ text: "", message }] };
@@ -88,20 +96,47 @@ export async function open({ directory, fsync }) {
       "supervisor",
       agent("Ask weather, then finish.", [ask, finish], (messages) =>
         messages.some((message) => message.type === "ai")
-          ? ["finish", { finish_message: FORECAST }]
-          : ["ask_weather", { body: QUESTION }],
+          ? [["finish", { finish_message: FORECAST }]]
+          : [["ask_weather", { body: QUESTION }]],
       ),
       { ends: ["weather", END] },
     )
     .addNode(
       "weather",
-      agent("Answer with the forecast.", [respond], () => ["respond", { body: FORECAST }]),
+      agent("Answer with the forecast.", [respond], () => [["respond", { body: FORECAST }]]),
       { ends: ["supervisor"] },
     )
     .addEdge(START, "supervisor")
     .compile({ checkpointer: new SqliteSaver(database) });
 
+  const look = tool(
+    async ({ what }) => {
+      await sleep(TOOL_TIME);
+      return `found ${what}`;
+    },
+    { name: "look", description: "Looks something up.", schema: TEXT("what") },
+  );
+  const researcher = new InstantModel((messages) =>
+    messages.some((message) => message.type === "ai")
+      ? [["finish", { finish_message: FORECAST }]]
+      : Array.from({ length: TOOLS }, (_, n) => ["look", { what: `${n}` }]),
+  ).bindTools([look, finish]);
+  const research = new StateGraph(MessagesAnnotation)
+    .addNode("model", async ({ messages }) => ({ messages: [await researcher.invoke(messages)] }))
+    .addNode("tools", new ToolNode([look, finish]))
+    .addEdge(START, "model")
+    .addEdge("model", "tools")
+    .addConditionalEdges("tools", ({ messages }) => (messages.at(-1).name === "finish" ? END : "model"))
+    .compile({ checkpointer: new SqliteSaver(database) });
+
   return {
+    runTools: async () => {
+      const { messages } = await research.invoke(
+        { messages: [new HumanMessage(QUESTION)] },
+        { configurable: { thread_id: randomUUID() }, ...(fsync && { durability: "sync" }) },
+      );
+      return messages.at(-1).content;
+    },
     run: async () => {
       const { messages } = await graph.invoke(
         { messages: [new HumanMessage(QUESTION)] },

@@ -1,11 +1,12 @@
 /**
  * The overhead of an agent system besides its models: the same three-hop hand-off in Mailroom, LangGraph.js and the
- * OpenAI Agents SDK, with a model that answers at once. The systems alternate, each in a fresh process, several
+ * OpenAI Agents SDK, with a model that answers at once, and six slow tools in one answer. The systems alternate, each in a fresh process, several
  * times; the medians are reported.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { percentile, Report } from "../report.js";
+import { TOOL_TIME, TOOLS } from "./contender.js";
 import type { Measured } from "./run.js";
 import {
   LANGGRAPH,
@@ -86,5 +87,10 @@ for (const atOnce of [1, 16]) {
       });
     }
   }
+}
+for (const [index, { name, store, durability }] of SYSTEMS.entries()) {
+  const value = measure(index, 0).tools ?? Number.NaN;
+  const what = `${TOOLS} tools of ${TOOL_TIME} ms in one answer: ${name}`;
+  report.add({ what, store, durability, value, unit: "ms" });
 }
 report.write();

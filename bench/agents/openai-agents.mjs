@@ -1,8 +1,11 @@
 /** The OpenAI Agents SDK, which keeps a run in memory only. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, handoff, Runner, setTracingDisabled, tool, Usage } from "@openai/agents";
 
 const QUESTION = "What is the weather in Tokyo?";
 const FORECAST = "sunny, 21 °C";
+const TOOLS = 6;
+const TOOL_TIME = 500;
 const TEXT = (name) => ({
   type: "object",
   properties: { [name]: { type: "string" } },
@@ -18,14 +21,17 @@ export async function open() {
   const model = (answer) => ({
     async getResponse({ input }) {
       const start = performance.now();
-      const [name, args] = answer(input);
-      const callId = `call_${++calls}`;
+      const output = answer(input).map(([name, args]) => ({
+        type: "function_call",
+        callId: `call_${++calls}`,
+        name,
+        status: "completed",
+        arguments: JSON.stringify(args),
+      }));
       modelTime += performance.now() - start;
       return {
         usage: new Usage({ requests: 1, inputTokens: 10, outputTokens: 5, totalTokens: 15 }),
-        output: [
-          { type: "function_call", callId, name, status: "completed", arguments: JSON.stringify(args) },
-        ],
+        output,
       };
     },
     getStreamedResponse() {
@@ -47,8 +53,8 @@ export async function open() {
     toolUseBehavior: { stopAtToolNames: ["finish"] },
     model: model((input) =>
       Array.isArray(input) && input.some(({ type }) => type === "function_call")
-        ? ["finish", { finish_message: FORECAST }]
-        : ["ask_weather", { body: QUESTION }],
+        ? [["finish", { finish_message: FORECAST }]]
+        : [["ask_weather", { body: QUESTION }]],
     ),
   });
   const weather = new Agent({
@@ -57,15 +63,37 @@ export async function open() {
     handoffs: [
       handoff(supervisor, { toolNameOverride: "respond", inputType: TEXT("body"), onHandoff: () => {} }),
     ],
-    model: model(() => ["respond", { body: FORECAST }]),
+    model: model(() => [["respond", { body: FORECAST }]]),
   });
   supervisor.handoffs.push(
     handoff(weather, { toolNameOverride: "ask_weather", inputType: TEXT("body"), onHandoff: () => {} }),
   );
+  const look = tool({
+    name: "look",
+    description: "Looks something up.",
+    parameters: TEXT("what"),
+    strict: true,
+    execute: async ({ what }) => {
+      await sleep(TOOL_TIME);
+      return `found ${what}`;
+    },
+  });
+  const researcher = new Agent({
+    name: "researcher",
+    instructions: "Look everything up, then finish.",
+    tools: [look, finish],
+    toolUseBehavior: { stopAtToolNames: ["finish"] },
+    model: model((input) =>
+      Array.isArray(input) && input.some(({ type }) => type === "function_call")
+        ? [["finish", { finish_message: FORECAST }]]
+        : Array.from({ length: TOOLS }, (_, n) => ["look", { what: `${n}` }]),
+    ),
+  });
   const runner = new Runner({ tracingDisabled: true });
 
   return {
     run: async () => (await runner.run(supervisor, QUESTION)).finalOutput,
+    runTools: async () => (await runner.run(researcher, QUESTION)).finalOutput,
     modelTime: () => modelTime,
     close: async () => {},
   };

@@ -1,11 +1,19 @@
-/** One measurement of one system, in its own process: `run.js <index of the system> <concurrency> <milliseconds>`. */
+/**
+ * One measurement of one system, in its own process: `run.js <index of the system> <concurrency> <milliseconds>`. With a
+ * concurrency of 0, the task with slow tools.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Contender, FORECAST, type Surroundings, TURNS } from "./contender.js";
 import { SYSTEMS } from "./systems.js";
 
+/** Tasks with slow tools after the first, which warms up. */
+const TOOL_RUNS = 3;
+
 export interface Measured {
+  /** Milliseconds of the task with slow tools. */
+  readonly tools?: number;
   readonly tasksPerSecond: number;
   /** Milliseconds from request to answer, without the model, per turn. */
   readonly overheadPerTurn: number;
@@ -37,6 +45,27 @@ async function load(milliseconds: number): Promise<{ tasks: number; waited: numb
   return { tasks, waited, took: performance.now() - begin };
 }
 
+async function timeOfTools(): Promise<number> {
+  const start = performance.now();
+  const answer = await contender.runTools();
+  if (answer !== FORECAST) throw new Error(`${system?.name} answered: ${answer}`);
+  return performance.now() - start;
+}
+
+async function finish(measured: Partial<Measured>): Promise<never> {
+  await contender.close();
+  rmSync(directory, { recursive: true, force: true });
+  console.log(JSON.stringify(measured));
+  process.exit();
+}
+
+if (atOnce === 0) {
+  await timeOfTools();
+  const times: number[] = [];
+  for (let n = 0; n < TOOL_RUNS; n++) times.push(await timeOfTools());
+  await finish({ tools: times.sort((a, b) => a - b)[1] ?? Number.NaN });
+}
+
 // Warm up the compilers.
 await load(time);
 const before = contender.modelTime();
@@ -44,11 +73,8 @@ const cpuBefore = process.cpuUsage();
 const { tasks, waited, took } = await load(time);
 const cpu = process.cpuUsage(cpuBefore);
 const inModel = contender.modelTime() - before;
-const measured: Measured = {
+await finish({
   tasksPerSecond: (tasks * 1_000) / took,
   overheadPerTurn: (waited - inModel) / (tasks * TURNS),
   workPerTurn: ((cpu.user + cpu.system) / 1_000 - inModel) / (tasks * TURNS),
-};
-await contender.close();
-rmSync(directory, { recursive: true, force: true });
-console.log(JSON.stringify(measured));
+});
