@@ -2,7 +2,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { createServer, type MailroomServer } from "../../src/server/index.js";
-import { actAs, BROWSER, expectAccessible, openBrowser, openPage } from "./browser.js";
+import { actAs, BROWSER, expectAccessible, openBrowser, openPage, typeInto } from "./browser.js";
 import { opsSwarm, RESTART } from "./ops.js";
 
 interface Journal {
@@ -87,7 +87,7 @@ describe.skipIf(BROWSER === undefined)("an action that waits for approval", () =
     await expectAccessible(page, "changed arguments");
     const send = async (text: string) => {
       await field.fill(text);
-      await page.keyboard.press("Control+Enter");
+      await field.press("Control+Enter");
     };
     await send('{"service": "search-api"');
     await page.getByRole("alert").getByText("This is not valid JSON").waitFor();
@@ -108,12 +108,10 @@ describe.skipIf(BROWSER === undefined)("an action that waits for approval", () =
   it("is rejected with a reason that the agent reads", async () => {
     const { page, id } = await waiting("user:raj", () => "tasks");
     await asked(page);
-    await page.keyboard.press("a");
-    await page.getByRole("button", { name: "Reject" }).focus();
-    await page.keyboard.press("Enter");
-    await page.getByLabel("Why restart_pods is rejected").waitFor();
-    await page.keyboard.type("not during the sale");
-    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Reject" }).press("Enter");
+    const reason = page.getByLabel("Why restart_pods is rejected");
+    await typeInto(reason, "not during the sale");
+    await reason.press("Enter");
     await until("user:raj", id, "completed");
     expect(await decision("user:raj", id)).toMatchObject({
       decision: "rejected",

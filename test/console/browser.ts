@@ -4,9 +4,9 @@
  */
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
 import { expect } from "vitest";
-import { findBrowser } from "./find-browser.js";
+import { findBrowser } from "./find-programs.js";
 
 export const BROWSER = findBrowser();
 if (BROWSER === undefined) {
@@ -72,6 +72,12 @@ export async function openPage(
     if (/content security policy|trusted ?types/i.test(message.text())) wrong.push(message.text());
   });
   return { page, context, wrong };
+}
+
+/** Types into the field that the page has focused by itself. */
+export async function typeInto(field: Locator, text: string): Promise<void> {
+  await field.and(field.page().locator(":focus")).waitFor();
+  await field.pressSequentially(text);
 }
 
 /** A script that makes the page act as a principal, in development mode. */

@@ -25,11 +25,12 @@ describe.skipIf(BROWSER === undefined)("the console's screens", () => {
     const { page, context } = await openPage(browser, url);
     await page.goto(`${url}/console/talk`);
     await page.getByRole("button", { name: "New" }).click();
-    await page.keyboard.type("Rollback of checkout");
-    await page.keyboard.press("Enter");
-    await page.waitForURL(/talk\/./);
-    await page.getByLabel("Say something").fill("Is the rollback **done**?");
-    await page.keyboard.press("Control+Enter");
+    const subject = page.getByLabel("Subject");
+    await subject.fill("Rollback of checkout");
+    await subject.press("Enter");
+    const say = page.getByLabel("Say something");
+    await say.fill("Is the rollback **done**?");
+    await say.press("Control+Enter");
     await page.locator(".bubble").waitFor();
     conversation = new URL(page.url()).pathname.split("/").at(-1) ?? "";
     await context.close();

@@ -10,6 +10,7 @@ import { defineAgent, defineSwarm } from "../../src/index.js";
 import { createServer } from "../../src/server/index.js";
 import { actAs, BROWSER, expectAccessible, openBrowser, openPage } from "./browser.js";
 import { INCIDENT, opsSwarm } from "./ops.js";
+import { signIn } from "./served.js";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -64,11 +65,9 @@ describe.skipIf(BROWSER === undefined)("a session of the console", () => {
     const field = page.getByLabel("Token");
     await field.waitFor();
     await expectAccessible(page, "sign in");
-    await field.fill("mr_this-is-not-a-token");
-    await page.keyboard.press("Enter");
+    await signIn(page, "mr_this-is-not-a-token");
     await page.getByText("This token is not valid, or it was revoked.").waitFor();
-    await field.fill(made.token);
-    await page.keyboard.press("Enter");
+    await signIn(page, made.token);
     await page.getByText("Nothing waits for you").waitFor();
     // Scripts see the proof, never the token.
     const seen = await page.evaluate<string>(

@@ -4,11 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { createServer, type MailroomServer, type ServerOptions } from "../../src/server/index.js";
+import type { ServerOptions } from "../../src/server/index.js";
 import { VirtualClock } from "../../src/testing/index.js";
 import { actAs, BROWSER, expectAccessible, openBrowser, openPage } from "./browser.js";
+import { NGINX, openNginx } from "./nginx.js";
 import { INCIDENT, opsSwarm, QUESTIONS } from "./ops.js";
-import { openPrefixProxy } from "./proxy.js";
+import { serve, signIn } from "./served.js";
 
 describe.skipIf(BROWSER === undefined)("the console", () => {
   let browser: Browser;
@@ -19,40 +20,13 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
     await browser?.close();
   });
 
-  async function serve(
-    options: Partial<ServerOptions> = {},
-  ): Promise<{ server: MailroomServer; url: string }> {
-    const settings = { log: { level: "silent" }, ...options.settings } as const;
-    const server = await createServer({ swarm: opsSwarm({ pace: 0 }), data: false, ...options, settings });
-    onTestFinished(() => server.close(0));
-    return { server, url: await server.listen({ port: 0 }) };
-  }
+  const serveOps = (options: Partial<ServerOptions> = {}) =>
+    serve({ swarm: opsSwarm({ pace: 0 }), ...options });
   async function open(origin: string, as?: string) {
     const watched = await openPage(browser, origin);
     onTestFinished(() => watched.context.close());
     if (as !== undefined) await watched.page.addInitScript(actAs(as));
     return watched;
-  }
-  async function post(url: string, token: string, body: string): Promise<string> {
-    const response = await fetch(`${url}/message`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      body: JSON.stringify({ body, wait: false }),
-    });
-    const { task_id }: { task_id: string } = JSON.parse(await response.text());
-    return task_id;
-  }
-  async function keyOf(url: string, token: string, id: string, status: string): Promise<string> {
-    const read = async (): Promise<{ key: string; status: string }> => {
-      const headers = { authorization: `Bearer ${token}` };
-      return JSON.parse(await (await fetch(`${url}/tasks/${id}/journal?limit=1`, { headers })).text());
-    };
-    await expect.poll(async () => (await read()).status, { timeout: 20_000 }).toBe(status);
-    return (await read()).key;
-  }
-  async function signIn(page: Page, token: string): Promise<void> {
-    await page.getByLabel("Token").fill(token);
-    await page.keyboard.press("Enter");
   }
   /** What a request of the page itself answers, past everything that the page hides. */
   const statusOf = (page: Page, path: string, body?: unknown) =>
@@ -67,7 +41,8 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
 
   it("signs in over the page when the session expires, and continues where it was", async () => {
     const clock = new VirtualClock(Date.now());
-    const { server, url } = await serve({ clock, settings: { console: { session: 60_000 } } });
+    const served = await serveOps({ clock, settings: { console: { session: 60_000 } } });
+    const { server, url } = served;
     const { token } = await server.tokens.create({ role: "user", id: "ann" });
     const { page, wrong } = await open(url);
     await page.goto(`${url}/console/needs-you`);
@@ -86,7 +61,8 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
   });
 
   it("says that a link to sign in is used up, and takes a token", async () => {
-    const { server, url } = await serve();
+    const served = await serveOps();
+    const { server, url } = served;
     const { token } = await server.tokens.create({ role: "user", id: "ann" });
     const { page, wrong } = await open(url);
     await page.goto(`${url}/console/#code=this-was-used-before`);
@@ -97,9 +73,10 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
   });
 
   it("keeps a removed task on the screen, marked and without actions", async () => {
-    const { server, url } = await serve({ dev: true });
-    const id = await post(url, "user:ann", QUESTIONS[0]);
-    const key = await keyOf(url, "user:ann", id, "completed");
+    const served = await serveOps({ dev: true });
+    const { server, url } = served;
+    const id = await served.post("user:ann", QUESTIONS[0]);
+    const { key } = await served.until("user:ann", id, "completed");
     const { page, wrong } = await open(url, "user:ann");
     await page.goto(`${url}/console/tasks/${id}`);
     await page.locator(".lane-row[data-n]").first().waitFor();
@@ -115,7 +92,8 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
   });
 
   it("closes its stream in a hidden tab, and catches up when the tab is shown again", async () => {
-    const { url } = await serve({ dev: true });
+    const served = await serveOps({ dev: true });
+    const { url } = served;
     const { page, wrong } = await open(url, "user:ann");
     await page.clock.install();
     await page.goto(`${url}/console/tasks`);
@@ -126,8 +104,8 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
     await seen(true);
     await page.clock.fastForward("24:00:00");
     await page.getByText("Asleep").waitFor();
-    const id = await post(url, "user:ann", QUESTIONS[0]);
-    await keyOf(url, "user:ann", id, "completed");
+    const id = await served.post("user:ann", QUESTIONS[0]);
+    await served.until("user:ann", id, "completed");
     await seen(false);
     await page.clock.resume();
     await page.getByText("Live", { exact: true }).first().waitFor();
@@ -136,9 +114,10 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
   });
 
   it("stays readable while the server is gone, and writes nothing then", async () => {
-    const { server, url } = await serve({ dev: true });
-    const id = await post(url, "user:ann", INCIDENT);
-    await keyOf(url, "user:ann", id, "paused");
+    const served = await serveOps({ dev: true });
+    const { server, url } = served;
+    const id = await served.post("user:ann", INCIDENT);
+    await served.until("user:ann", id, "paused");
     const { page, wrong } = await open(url, "user:ann");
     await page.goto(`${url}/console/tasks/${id}`);
     await page.getByText("lead waits for your answer").waitFor();
@@ -200,11 +179,12 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
         past: [200],
       },
     ] as const)("shows the role $role what the interface allows, and nothing else", async (row) => {
-      const { server, url } = await serve();
+      const served = await serveOps();
+      const { server, url } = served;
       const ann = await server.tokens.create({ role: "user", id: "ann" });
       const me = await server.tokens.create({ role: row.role, id: "me" });
-      const id = await post(url, ann.token, INCIDENT);
-      const key = await keyOf(url, ann.token, id, "paused");
+      const id = await served.post(ann.token, INCIDENT);
+      const { key } = await served.until(ann.token, id, "paused");
       const { page, wrong } = await open(url);
       await page.goto(`${url}/console/tasks`);
       await signIn(page, me.token);
@@ -240,7 +220,8 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
     });
 
     it.each(["agent", "member"] as const)("turns a token with the role %s away with words", async (role) => {
-      const { server, url } = await serve();
+      const served = await serveOps();
+      const { server, url } = served;
       const { token } = await server.tokens.create({ role, id: "lead" });
       const { page } = await open(url);
       await page.goto(`${url}/console/`);
@@ -249,35 +230,40 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
     });
   });
 
-  it("works below a path of a proxy: sign-in, live list, lanes, conversations and links", async () => {
-    const data = await mkdtemp(join(tmpdir(), "mailroom-proxy-"));
-    onTestFinished(() => rm(data, { recursive: true, force: true }));
-    const { server, url } = await serve({ data });
-    const { token } = await server.tokens.create({ role: "user", id: "ann" });
-    const proxy = await openPrefixProxy(url, "/mail");
-    onTestFinished(() => proxy.close());
-    const { page, wrong } = await open(proxy.url);
-    await page.goto(`${proxy.url}/console/`);
-    await signIn(page, token);
-    await page.getByText("No tasks yet").waitFor();
-    const id = await post(url, token, QUESTIONS[0]);
-    await page.getByRole("option", { name: /Count 5xx of profile-api/ }).waitFor();
-    await keyOf(url, token, id, "completed");
-    await page.keyboard.press("Enter");
-    await page.waitForURL(`${proxy.url}/console/tasks/${id}`);
-    await page.locator(".lane-row[data-n]").first().waitFor();
-    await page.reload();
-    await page.locator(".lane-row[data-n]").first().waitFor();
-    await page.keyboard.press("g");
-    await page.keyboard.press("c");
-    await page.waitForURL(`${proxy.url}/console/talk`);
-    await page.getByRole("button", { name: "New" }).click();
-    await page.keyboard.type("Below a proxy");
-    await page.keyboard.press("Enter");
-    await page.waitForURL(/talk\/./);
-    await page.getByLabel("Say something").fill("Hello");
-    await page.keyboard.press("Control+Enter");
-    await page.locator(".bubble").waitFor();
-    expect(wrong).toEqual([]);
-  });
+  it.skipIf(NGINX === undefined)(
+    "works below a path of nginx: sign-in, live list, lanes, conversations and links",
+    async () => {
+      const data = await mkdtemp(join(tmpdir(), "mailroom-proxy-"));
+      onTestFinished(() => rm(data, { recursive: true, force: true }));
+      const served = await serveOps({ data });
+      const { token } = await served.server.tokens.create({ role: "user", id: "ann" });
+      const below = await openNginx(served.url);
+      const { page, wrong } = await open(below);
+      await page.goto(`${below}/console/`);
+      await signIn(page, token);
+      await page.getByText("No tasks yet").waitFor();
+      const id = await served.post(token, QUESTIONS[0]);
+      const row = page.getByRole("option", { name: /Count 5xx of profile-api/ });
+      await row.waitFor();
+      await served.until(token, id, "completed");
+      await row.getByText("Completed").waitFor();
+      await row.dblclick();
+      await page.waitForURL(`${below}/console/tasks/${id}`);
+      await page.locator(".lane-row[data-n]").first().waitFor();
+      await page.reload();
+      await page.locator(".lane-row[data-n]").first().waitFor();
+      await page.getByRole("link", { name: "Conversations" }).click();
+      await page.waitForURL(`${below}/console/talk`);
+      await page.getByRole("button", { name: "New" }).click();
+      const subject = page.getByLabel("Subject");
+      await subject.fill("Below a proxy");
+      await subject.press("Enter");
+      const say = page.getByLabel("Say something");
+      await say.fill("Hello");
+      await say.press("Control+Enter");
+      await page.locator(".bubble").getByText("Hello").waitFor();
+      expect(page.url().startsWith(`${below}/console/talk/`)).toBe(true);
+      expect(wrong).toEqual([]);
+    },
+  );
 });

@@ -14,6 +14,8 @@ export function setSingleKeys(on: boolean): void {
   localStorage.setItem(SWITCH, on ? "on" : "off");
 }
 
+/** How long `g` waits for the second key, in milliseconds. */
+const LEADER = 4_000;
 const layers: { readonly map: () => KeyMap; readonly modal: boolean }[] = [];
 let leader = 0;
 
@@ -41,7 +43,7 @@ export function listenForKeys(): void {
     if (typing && plain) return;
     if (typing && /^(?:Arrow|Enter|Home|End|Page|Backspace|Delete)/.test(name)) return;
     if (plain && !singleKeys.value) return;
-    const withLeader = Date.now() - leader < 1_500 ? `g ${name}` : undefined;
+    const withLeader = Date.now() - leader < LEADER ? `g ${name}` : undefined;
     leader = 0;
     for (let at = layers.length - 1; at >= 0; at--) {
       const layer = layers[at];
