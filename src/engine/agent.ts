@@ -6,7 +6,7 @@ import { MailroomError } from "../base/index.js";
 import type { AgentToolCall, MAILMessage } from "../mail/index.js";
 import type { InstanceMemory } from "./key-value.js";
 import type { InstanceId } from "./ports.js";
-import type { Usage } from "./usage.js";
+import type { ReachedLimit, Usage } from "./usage.js";
 
 export type { FailedCall, Usage } from "./usage.js";
 
@@ -180,10 +180,13 @@ export type HoldReason = "credentials" | "budget";
 export class TurnHeldError extends MailroomError<"turn_held"> {
   override readonly name = "TurnHeldError";
   readonly reason: HoldReason;
+  /** The limit that is reached. The runtime names it for the reason `budget`. */
+  readonly limit: ReachedLimit | undefined;
   /** @param message what is missing and how to supply it, for the task's owner */
-  constructor(reason: HoldReason, message: string) {
+  constructor(reason: HoldReason, message: string, limit?: ReachedLimit) {
     super("turn_held", message);
     this.reason = reason;
+    this.limit = limit;
   }
 }
 

@@ -122,6 +122,7 @@ export {
   type BudgetChange,
   type BudgetLimits,
   budgetProblem,
+  type ReachedLimit,
   totalsOf,
   type UsageTotals,
   usedIn,

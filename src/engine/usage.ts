@@ -191,6 +191,17 @@ export function reachedLimit(limits: BudgetLimits, used: UsageTotals): LimitName
 /** Names as people and files write them. */
 export const LIMIT_KEYS = { maxCost: "max_cost", maxTokens: "max_tokens", maxCalls: "max_calls" } as const;
 
+/** The limit at which a task paused. */
+export interface ReachedLimit {
+  /**
+   * The owner's limit for the task, or one of the operator: for one task, for an agent in one task, for a caller's day
+   * (UTC), for the server's day (UTC).
+   */
+  readonly scope: "owner" | "task" | "agent" | "caller" | "day";
+  readonly name: (typeof LIMIT_KEYS)[LimitName];
+  readonly value: number;
+}
+
 /** What is wrong with limits that a caller gave. */
 export function budgetProblem(change: BudgetChange): string | undefined {
   for (const name of LIMIT_NAMES) {

@@ -12,7 +12,7 @@ import {
   writeKey,
 } from "../data/api.js";
 import type { TaskSummary } from "../data/shapes.js";
-import { firstLine, grouped, plural } from "../model/words.js";
+import { firstLine, grouped, plural, principalOf } from "../model/words.js";
 import { dialog, screenCommands, type TaskRef } from "../nav/dialogs.js";
 import { setSingleKeys, singleKeys, useKeys } from "../nav/keys.js";
 import { go, href } from "../nav/route.js";
@@ -47,7 +47,7 @@ export function Dialogs() {
 
 /** The owner of a task, as a caller is named. */
 function ownerOf(task: TaskRef): string {
-  return task.owner.replace(/@[^@]*$/, "");
+  return principalOf(task.owner);
 }
 
 function useDraft(name: string): [string, (text: string) => void] {

@@ -7,6 +7,7 @@ import { type WrittenText, WrittenTexts } from "../../base/index.js";
 import type { JournalEntry } from "../model/journal-entry.js";
 import { type LanesModel, lanesOf } from "../model/lanes.js";
 import { Travel } from "../model/travel.js";
+import { principalOf } from "../model/words.js";
 import { ApiError, request } from "./api.js";
 import { onFeed, watch } from "./feed.js";
 import type { JournalPage, Status } from "./shapes.js";
@@ -147,8 +148,8 @@ export class OpenTask {
   #begin(entries: JournalEntry[]): void {
     this.entries = entries;
     this.last = entries.at(-1)?.n ?? 0;
-    const owner = this.head.value?.owner.replace(/@[^@]*$/, "");
-    this.lanes = lanesOf(entries, owner === undefined ? {} : { owner });
+    const head = this.head.value;
+    this.lanes = lanesOf(entries, head === undefined ? {} : { owner: principalOf(head.owner) });
     this.travel = new Travel();
     this.travel.extend(entries);
     this.version.value++;

@@ -1,5 +1,6 @@
 /** What waits for the caller: paused tasks, oldest first. */
 import { signal } from "@preact/signals";
+import { principalOf } from "../model/words.js";
 import { caller, callerName, isAdmin, request } from "./api.js";
 import { setAttention } from "./attention.js";
 import { onFeed } from "./feed.js";
@@ -71,7 +72,7 @@ function changed(task: FeedTask): void {
       publish(waiting.value.map((each) => (each === known ? { ...each, waits: false } : each)));
     return;
   }
-  if (!seesAll() && task.task_owner.replace(/@[^@]*$/, "") !== callerName()) return;
+  if (!seesAll() && principalOf(task.task_owner) !== callerName()) return;
   const next: WaitingTask = {
     key: task.key,
     taskId: task.task_id,

@@ -99,8 +99,13 @@ export function describeCall({ name, args }: AgentToolCall, most = 60): string {
   return `${name}(${inside.length > most ? `${inside.slice(0, most - 1)}…` : inside})`;
 }
 
+/** `user:ann` of `user:ann@desk` */
+export function principalOf(owner: string): string {
+  return owner.replace(/@[^@]*$/, "");
+}
+
 /** `ann` of `user:ann@desk` */
 export function ownerName(owner: string): string {
-  const person = owner.replace(/@[^@]*$/, "");
+  const person = principalOf(owner);
   return person.slice(person.indexOf(":") + 1);
 }

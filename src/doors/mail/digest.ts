@@ -7,6 +7,7 @@ import {
   type Entry,
   type HoldReason,
   type InstanceId,
+  type ReachedLimit,
   type Store,
   type TASK_STATUSES,
   usedIn,
@@ -40,6 +41,13 @@ interface Waiting {
 interface OpenCall {
   readonly agent: string;
   readonly call: AgentToolCall;
+}
+
+interface Held {
+  readonly reason: HoldReason;
+  readonly agent: string;
+  readonly message: string;
+  readonly limit?: ReachedLimit;
 }
 
 interface DigestState {
@@ -77,7 +85,7 @@ interface DigestState {
   asked: (OpenCall & { readonly expires: number | undefined })[];
   /** Whom the owner named: principals and roles. */
   approvers: readonly string[];
-  held: { readonly reason: HoldReason; readonly agent: string; readonly message: string } | undefined;
+  held: Held | undefined;
 }
 
 export class TaskDigests {
@@ -185,7 +193,12 @@ function count(state: DigestState, entry: Entry): void {
       state.held =
         entry.reason === undefined
           ? undefined
-          : { reason: entry.reason, agent: entry.agent, message: entry.message.message.body };
+          : {
+              reason: entry.reason,
+              agent: entry.agent,
+              message: entry.message.message.body,
+              ...(entry.limit !== undefined && { limit: entry.limit }),
+            };
       return;
     case "approval_asked": {
       const call = { id: entry.call, name: entry.name, args: entry.args };

@@ -19,6 +19,7 @@ import {
   LIMIT_KEYS,
   type LimitName,
   NO_USAGE,
+  type ReachedLimit,
   reachedLimit,
   totalsOf,
   type UsageTotals,
@@ -40,6 +41,7 @@ export interface BudgetsParts {
 interface Level {
   readonly limits: BudgetLimits;
   readonly used: UsageTotals;
+  readonly scope: ReachedLimit["scope"];
   /** Whose limit it is, for the task's owner. */
   readonly of: string;
   /** Who can raise it. */
@@ -90,9 +92,11 @@ export class Budgets {
     if (!levels.some(({ limits }) => hasLimit(limits))) return undefined;
     for (const level of levels) {
       const reached = reachedLimit(level.limits, level.used);
-      if (reached !== undefined) throw new TurnHeldError("budget", reachedText(level, reached));
+      if (reached !== undefined) {
+        throw new TurnHeldError("budget", reachedText(level, reached), limitOf(level, reached));
+      }
       if (level.limits.maxCost !== undefined && call.cost === undefined) {
-        throw new TurnHeldError("budget", unpricedText(level, call.model));
+        throw new TurnHeldError("budget", unpricedText(level, call.model), limitOf(level, "maxCost"));
       }
     }
     const { model, inputTokens, cost } = call;
@@ -191,30 +195,35 @@ export class Budgets {
       {
         limits: state.budget ?? {},
         used,
+        scope: "owner",
         of: "the owner's limit for this task",
         raise: "its owner can raise it",
       },
       {
         limits: changedLimits(rules.budget, adminBudget?.limits ?? {}),
         used,
+        scope: "task",
         of: "the limit for one task",
         raise: BY_ADMIN,
       },
       {
         limits: changedLimits(rules.agents.get(agent)?.budget ?? {}, adminBudget?.agents[agent] ?? {}),
         used: state.agents.get(agent)?.usage ?? NO_USAGE,
+        scope: "agent",
         of: `the limit for agent '${agent}' in one task`,
         raise: BY_ADMIN,
       },
       {
         limits: today.caller,
         used: addTotals(today.callerUsed ?? NO_USAGE, this.#pending.get(caller) ?? NO_USAGE),
+        scope: "caller",
         of: `the daily limit (UTC) for ${caller}`,
         raise: `${BY_ADMIN}, or the task continues tomorrow`,
       },
       {
         limits: today.all,
         used: addTotals(today.allUsed ?? NO_USAGE, this.#pendingInAll),
+        scope: "day",
         of: "the server's daily limit (UTC)",
         raise: `${BY_ADMIN}, or the task continues tomorrow`,
       },
@@ -230,6 +239,10 @@ export class Budgets {
 }
 
 const NO_ROWS: readonly UsageAdd[] = [];
+
+function limitOf({ scope, limits }: Level, name: LimitName): ReachedLimit {
+  return { scope, name: LIMIT_KEYS[name], value: limits[name] ?? 0 };
+}
 
 function reachedText({ limits, of, raise }: Level, reached: LimitName): string {
   const unit = { maxCost: "cost", maxTokens: "tokens", maxCalls: "model calls" }[reached];

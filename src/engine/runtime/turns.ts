@@ -399,6 +399,7 @@ export class Turns {
       agent: turn.agent,
       took: tookBy(turn),
       reason: error.reason,
+      ...(error.limit !== undefined && { limit: error.limit }),
       message: error.message,
       ...usageIn(turn),
     };

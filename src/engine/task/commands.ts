@@ -1,7 +1,7 @@
 /** The commands that a task accepts, and their refusals. */
 import type { MAILMessage } from "../../mail/index.js";
 import type { HoldReason, TurnResult, Usage } from "../agent.js";
-import type { BudgetChange } from "../usage.js";
+import type { BudgetChange, ReachedLimit } from "../usage.js";
 import type { Actor } from "./approvers.js";
 import type { Entry, ManualReply, RemoteEvent, TaskHeader } from "./entries.js";
 import type { TaskState } from "./state.js";
@@ -126,6 +126,7 @@ export interface HoldTurn {
   readonly agent: string;
   readonly took: readonly number[];
   readonly reason: HoldReason;
+  readonly limit?: ReachedLimit;
   readonly message: string;
   readonly usage?: Usage;
   readonly counted?: Usage;

@@ -7,7 +7,7 @@
 import type { AgentToolCall, MAILMessage } from "../../mail/index.js";
 import type { HoldReason, Usage } from "../agent.js";
 import type { InstanceId } from "../ports.js";
-import type { BudgetChange, BudgetLimits } from "../usage.js";
+import type { BudgetChange, BudgetLimits, ReachedLimit } from "../usage.js";
 
 export const JOURNAL_VERSION = 1;
 
@@ -180,6 +180,8 @@ export type Paused = At & {
   readonly approvals?: readonly AgentToolCall[];
   /** What the agent needs before it can take its turn. `calls` is then empty. */
   readonly reason?: HoldReason;
+  /** With the reason `budget`: the limit that is reached. */
+  readonly limit?: ReachedLimit;
   /** Of the turn that could not continue. */
   readonly usage?: Usage;
   readonly counted?: Usage;

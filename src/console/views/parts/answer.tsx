@@ -12,13 +12,14 @@ import {
   writeKey,
 } from "../../data/api.js";
 import type { OpenCall, TaskDigest } from "../../data/shapes.js";
-import { plural } from "../../model/words.js";
+import { plural, principalOf } from "../../model/words.js";
 import type { TaskRef } from "../../nav/dialogs.js";
 import { Icon } from "../../ui/icon.js";
 import { Command, Kbd, toast } from "../../ui/kit.js";
 import { Text } from "../../ui/text.js";
 import { Call } from "./call.js";
 import { Decide } from "./decide.js";
+import { Held } from "./held.js";
 
 const QUICK = ["yes", "no", "not now"] as const;
 
@@ -50,7 +51,7 @@ export function digestOfCalls(key: string, taskId: string, open: readonly OpenCa
 /** Whether the caller may answer; in development mode the page acts as a caller who may. */
 function answererOf(digest: TaskDigest, owner: string): { readonly may: boolean; readonly as: string } {
   const mine = callerName();
-  const others = digest.answerers.length > 0 ? digest.answerers : [owner.replace(/@[^@]*$/, "")];
+  const others = digest.answerers.length > 0 ? digest.answerers : [principalOf(owner)];
   if (others.includes(mine) || others.includes(caller.value?.role ?? "")) return { may: true, as: mine };
   return { may: caller.value?.dev === true, as: others[0] ?? owner };
 }
@@ -80,7 +81,7 @@ interface AnswerProps {
 
 export function Answer({ task, digest, onSent }: AnswerProps) {
   const { may, as } = useAnswerer(task, digest);
-  if (digest.held !== null) return <Held task={task} digest={digest} as={as} may={may} />;
+  if (digest.held !== null) return <Held task={task} digest={digest} held={digest.held} as={as} may={may} />;
   const questions = digest.open.filter(({ kind }) => kind !== "approval");
   const decisions = digest.open.filter(({ kind }) => kind === "approval");
   const others = (
@@ -226,53 +227,6 @@ function Questions({ task, digest, calls, may, as, onSent, children }: Questions
         </div>
       ) : (
         children
-      )}
-    </section>
-  );
-}
-
-function Held({
-  task,
-  digest,
-  as,
-  may,
-}: {
-  readonly task: TaskRef;
-  readonly digest: TaskDigest;
-  readonly as: string;
-  readonly may: boolean;
-}) {
-  const [tried, setTried] = useState(false);
-  return (
-    <section class="ask" aria-label="The task is on hold">
-      <h3>
-        <Icon name="waits" size={14} />
-        <Text>{digest.held?.agent ?? ""}</Text> is on hold
-      </h3>
-      <p>
-        <Text>{digest.held?.message ?? ""}</Text>
-      </p>
-      {may && (
-        <div class="row-of">
-          <button
-            type="button"
-            class="button"
-            disabled={tried || readOnly.value !== undefined}
-            onClick={() => {
-              setTried(true);
-              request("message", {
-                body: { task_id: task.taskId, resume_from: "user_response", body: "Try again.", wait: false },
-                key: writeKey(`retry:${task.key}:${digest.number}`),
-                as,
-              }).catch((error: unknown) => {
-                setTried(false);
-                toast(error instanceof Error ? error.message : String(error), "bad");
-              });
-            }}
-          >
-            Try again
-          </button>
-        </div>
       )}
     </section>
   );

@@ -14,6 +14,18 @@ export const AdminDigestRequest = z
   .object({ keys: z.array(z.string().min(1).max(64)).min(1).max(MOST) })
   .meta({ id: "AdminDigestRequest" });
 
+const ReachedLimit = z
+  .object({
+    scope: z.enum(["owner", "task", "agent", "caller", "day"]).meta({
+      description:
+        "`owner` raises it with `POST /tasks/{task_id}/budget`; an admin raises the others: for the task and the agent " +
+        "with `POST /admin/tasks/{key}/budget`, for the day with `POST /admin/budgets/…`.",
+    }),
+    name: z.enum(["max_cost", "max_tokens", "max_calls"]),
+    value: z.number(),
+  })
+  .meta({ description: "With the reason `budget`: the limit that is reached." });
+
 export const TaskDigest = z
   .object({
     task_id: z.string(),
@@ -45,7 +57,12 @@ export const TaskDigest = z
     }),
     open: z.array(WaitingCall).meta({ description: "Calls that wait for a person." }),
     held: z
-      .object({ reason: HoldReason, agent: z.string(), message: z.string() })
+      .object({
+        reason: HoldReason,
+        agent: z.string(),
+        message: z.string(),
+        limit: ReachedLimit.exactOptional(),
+      })
       .nullable()
       .meta({ description: "What an agent needs before the task can continue." }),
     answerers: z.array(z.string()).meta({ description: "Who may answer: `role:id`, the owner first." }),

@@ -91,7 +91,7 @@ export function pauseForApproval(draft: DecisionBuilder, agent: string): void {
 
 /** Pauses the task until an agent has what it needs for its turn. The messages of the turn stay in the mailbox. */
 export function hold(draft: DecisionBuilder, command: Omit<HoldTurn, "type" | "took">): void {
-  const { agent, reason, message: text, usage, counted } = command;
+  const { agent, reason, limit, message: text, usage, counted } = command;
   const used = { ...(usage !== undefined && { usage }), ...(counted !== undefined && { counted }) };
   if (draft.state.status !== "running") {
     if (usage !== undefined) draft.emit({ t: "usage", at: draft.at, agent, ...used, usage });
@@ -101,7 +101,16 @@ export function hold(draft: DecisionBuilder, command: Omit<HoldTurn, "type" | "t
     subject: SYSTEM_SUBJECTS.taskHeld,
     body: `Agent '${agent}' cannot continue: ${text}`,
   });
-  draft.emit({ t: "paused", at: draft.at, agent, calls: [], message, reason, ...used });
+  draft.emit({
+    t: "paused",
+    at: draft.at,
+    agent,
+    calls: [],
+    message,
+    reason,
+    ...(limit !== undefined && { limit }),
+    ...used,
+  });
 }
 
 export function resume(draft: DecisionBuilder, maxSteps?: number | null): void {
