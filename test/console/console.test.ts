@@ -4,7 +4,15 @@ import { join, resolve } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { createServer, type MailroomServer } from "../../src/server/index.js";
-import { actAs, BROWSER, openBrowser, openPage, type PageOptions, type WatchedPage } from "./browser.js";
+import {
+  actAs,
+  BROWSER,
+  openBrowser,
+  openPage,
+  type PageOptions,
+  typeInto,
+  type WatchedPage,
+} from "./browser.js";
 import { INCIDENT, opsSwarm, QUESTIONS } from "./ops.js";
 
 const PICTURES = resolve(import.meta.dirname, "../../coverage/console");
@@ -93,10 +101,11 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
     const { page, wrong } = await open("needs-you", { as: "user:mei" });
     await page.getByText("lead waits for your answer").first().waitFor();
     await picture(page, "needs-you");
-    await page.locator("[data-answer]").waitFor();
+    const field = page.locator("[data-answer]");
+    await field.waitFor();
     await page.keyboard.press("a");
-    await page.keyboard.type("yes, roll back");
-    await page.keyboard.press("Enter");
+    await typeInto(field, "yes, roll back");
+    await field.press("Enter");
     const done = await until("user:mei", task_id, "completed");
     expect(done.number).toBeGreaterThan(paused.number);
     await page.goto(`${url}/console/tasks/${task_id}`);
@@ -124,10 +133,11 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
     await call(`/tasks/${task_id}/approvers`, "user:ida", { approvers: ["user:bob"] });
     const { page, wrong } = await open("needs-you", { as: "user:bob" });
     await page.getByText("you were named for it").waitFor();
-    await page.locator("[data-answer]").waitFor();
+    const field = page.locator("[data-answer]");
+    await field.waitFor();
     await page.keyboard.press("a");
-    await page.keyboard.type("yes");
-    await page.keyboard.press("Enter");
+    await typeInto(field, "yes");
+    await field.press("Enter");
     await until("user:ida", task_id, "completed");
     await page.goto(`${url}/console/tasks/${task_id}`);
     await page.getByText("There is no such task, or it is not yours.").waitFor();
@@ -170,24 +180,25 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
     await page.getByText("No tasks yet").waitFor();
     await picture(page, "empty");
     await page.keyboard.press("n");
-    await page.getByRole("dialog", { name: "New task" }).waitFor();
-    await page.keyboard.type(INCIDENT);
-    await page.keyboard.press("Control+Enter");
+    const asked = page.getByRole("dialog", { name: "New task" }).getByLabel("What is asked");
+    await typeInto(asked, INCIDENT);
+    await asked.press("Control+Enter");
     await page.waitForURL(/\/tasks\//);
     const id = decodeURIComponent(new URL(page.url()).pathname.split("/").at(-1) ?? "");
     await until("user:kim", id, "paused");
     await page.getByRole("banner").getByText("Needs you", { exact: true }).waitFor();
     await page.keyboard.press("m");
-    await page.getByRole("dialog", { name: "Message" }).waitFor();
-    await page.keyboard.type("Never mind.");
-    await page.keyboard.press("Control+Enter");
+    const written = page.getByRole("dialog", { name: "Message" }).getByLabel("Message", { exact: true });
+    await typeInto(written, "Never mind.");
+    await written.press("Control+Enter");
     await expect.poll(async () => JSON.stringify(await journal("user:kim", id))).toContain("Never mind.");
     await page.getByRole("dialog").waitFor({ state: "hidden" });
     await page.keyboard.press("Escape");
     await page.keyboard.press("Control+k");
-    await page.getByRole("combobox").waitFor();
-    await page.keyboard.type(">needs");
-    await page.keyboard.press("Enter");
+    const search = page.getByRole("combobox");
+    await typeInto(search, ">needs");
+    await page.getByRole("option", { name: /Needs you/ }).waitFor();
+    await search.press("Enter");
     await page.waitForURL(/needs-you/);
     const second = await post("user:kim", `Again: ${INCIDENT}`);
     await until("user:kim", second.task_id, "paused");
@@ -206,6 +217,9 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
   it("says plainly what is not there", async () => {
     const { page } = await open("tasks/nothing-like-this", { as: "user:ann" });
     await page.getByText("There is no such task, or it is not yours.").waitFor();
+    // The stream continues without the task.
+    await page.getByText("Live", { exact: true }).first().waitFor();
+    expect(await page.getByText(/^Reconnecting/).count()).toBe(0);
     await page.goto(`${url}/console/tasks?q=zzzzzz`);
     await page.getByText("No task matches").waitFor();
     await page.getByRole("button", { name: "zzzzzz ×" }).last().click();

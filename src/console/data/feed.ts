@@ -125,6 +125,11 @@ async function connect(): Promise<void> {
     }
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) return;
+    if (error instanceof ApiError && error.status === 404 && running === mine && watched !== undefined) {
+      // The task does not exist; its screen says so. The stream continues without it.
+      watched = undefined;
+      return void connect();
+    }
     if (error instanceof ApiError && error.status === 400) cursor = undefined;
     if (error instanceof ApiError && error.retryAfter !== undefined) pause = error.retryAfter * 1_000;
   }

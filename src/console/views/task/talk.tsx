@@ -5,7 +5,7 @@ import { digestVersion, wantDigest } from "../../data/digest.js";
 import type { OpenTask } from "../../data/journal.js";
 import type { JournalEntry } from "../../model/journal-entry.js";
 import { recipientsText, senderText } from "../../model/mail-words.js";
-import { clock, duration, money, plural } from "../../model/words.js";
+import { clock, duration, money, plural, principalOf } from "../../model/words.js";
 import { Kbd, toast } from "../../ui/kit.js";
 import { Markdown, Text } from "../../ui/text.js";
 import { Answer } from "../parts/answer.js";
@@ -102,8 +102,10 @@ export function TalkOfTask({ task }: { readonly task: OpenTask }) {
   const box = useRef<HTMLDivElement>(null);
   const writing = task.writing.value;
   const written = writing.reduce((sum, { text }) => sum + text.length, 0);
+  /** Whether the reader is at the end: somebody who scrolled up stays there. */
+  const atEnd = useRef(true);
   useEffect(() => {
-    if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+    if (box.current !== null && atEnd.current) box.current.scrollTop = box.current.scrollHeight;
   }, [version, written]);
   void digestVersion.value;
   const head = task.head.value;
@@ -113,7 +115,16 @@ export function TalkOfTask({ task }: { readonly task: OpenTask }) {
       : undefined;
   return (
     <>
-      <div class="talk-view scroll" ref={box} tabIndex={0} role="log" aria-label="Conversation">
+      <div
+        class="talk-view scroll"
+        ref={box}
+        tabIndex={0}
+        role="log"
+        aria-label="Conversation"
+        onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+          atEnd.current = scrollHeight - scrollTop - clientHeight < 40;
+        }}
+      >
         {parts.map((part, index) =>
           part.kind === "said" ? (
             <Bubble said={part.said} key={part.said.n} />
@@ -122,7 +133,7 @@ export function TalkOfTask({ task }: { readonly task: OpenTask }) {
           ),
         )}
         {writing.map(({ agent, tool, text }, index) => (
-          <article class="bubble" key={`w${index}`}>
+          <article class="bubble" key={`w${index}`} aria-live="off">
             <header>
               <b>
                 <Text>{agent}</Text>
@@ -135,7 +146,7 @@ export function TalkOfTask({ task }: { readonly task: OpenTask }) {
         {head !== undefined && digest !== undefined && <Answer task={head} digest={digest} />}
       </div>
       {head !== undefined && !task.removed.value && (
-        <Composer taskId={head.taskId} taskKey={head.key} owner={head.owner.replace(/@[^@]*$/, "")} />
+        <Composer taskId={head.taskId} taskKey={head.key} owner={principalOf(head.owner)} />
       )}
     </>
   );

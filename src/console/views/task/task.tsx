@@ -5,7 +5,7 @@ import { digestVersion, wantDigest } from "../../data/digest.js";
 import { OpenTask } from "../../data/journal.js";
 import { costsOf } from "../../model/cost.js";
 import { Links } from "../../model/links.js";
-import { duration, grouped, money } from "../../model/words.js";
+import { duration, grouped, money, principalOf } from "../../model/words.js";
 import { dialog, screenCommands, type TaskRef } from "../../nav/dialogs.js";
 import { useKeys } from "../../nav/keys.js";
 import { go, href, route, setQuery } from "../../nav/route.js";
@@ -299,6 +299,7 @@ function Opened({ task }: { readonly task: OpenTask }) {
             <CostOfTask costs={costs} onGo={(n) => setQuery({ view: undefined, sel: String(n) })} />
           )}
           {view === "raw" && <Raw task={task} selected={selected} />}
+          {view === "lanes" && asOf === undefined && <Writing task={task} />}
           {view === "lanes" && status === "paused" && entry === undefined && <Question task={task} />}
         </div>
         {entry !== undefined && (view === "lanes" || view === "journal") && (
@@ -324,6 +325,28 @@ function Opened({ task }: { readonly task: OpenTask }) {
         />
       )}
     </div>
+  );
+}
+
+/** The end of a text that is being written, in characters. */
+const SHOWN_END = 600;
+
+/** What agents are writing right now: their turns are in the lanes when they have ended. */
+function Writing({ task }: { readonly task: OpenTask }) {
+  return (
+    <>
+      {task.writing.value.map(({ agent, tool, text }, index) => (
+        <section class="writing" key={`${agent} ${index}`} aria-label={`${agent} writes`}>
+          <b>
+            <Text>{agent}</Text>
+          </b>
+          <span class="pulse">{tool === "task_complete" ? "answers" : "writes"}</span>
+          <p>
+            <Text>{text.length > SHOWN_END ? `… ${text.slice(-SHOWN_END)}` : text}</Text>
+          </p>
+        </section>
+      ))}
+    </>
   );
 }
 
@@ -354,7 +377,7 @@ function FactsLine({ task, costs }: { readonly task: OpenTask; readonly costs: R
       <span>
         Owner
         <b>
-          <Text>{head?.owner.replace(/@[^@]*$/, "") ?? ""}</Text>
+          <Text>{head === undefined ? "" : principalOf(head.owner)}</Text>
         </b>
       </span>
       <span>
