@@ -15,6 +15,7 @@ import {
   type UsageOptions,
 } from "./budgets.js";
 import type { TaskEvent } from "./events.js";
+import { getMesh, type MeshOperation, type MeshOverview, operateMesh } from "./mesh.js";
 import { AdminObserveClient } from "./observe.js";
 import {
   type AcceptProposalOptions,
@@ -162,6 +163,24 @@ export class AdminClient {
   rejectSwarmProposal(name: string, options: WriteOptions = {}): Promise<SwarmReceipt> {
     const path = pathOf(name, PROPOSALS);
     return this.#transport.json({ method: "DELETE", path, ...callOptions(options) }, SwarmReceipt);
+  }
+
+  /** Returns the server's agent in the mesh, its swarms and their members. @throws MailClientError with status 404 without a mesh */
+  getMesh(options: CallOptions = {}): Promise<MeshOverview> {
+    return getMesh(this.#transport, options);
+  }
+
+  /**
+   * Changes members, invites, mutes and aliases, or sends a message in the mesh.
+   * @param args as in `mailroom mesh`, such as `{ swarm, agent }`
+   * @returns the operation's result, such as `invite_token`
+   */
+  operateMesh(
+    operation: MeshOperation,
+    args: Readonly<Record<string, unknown>> = {},
+    options: WriteOptions = {},
+  ): Promise<Readonly<Record<string, unknown>>> {
+    return operateMesh(this.#transport, operation, args, options);
   }
 
   /** Journals, figures, the outbox and tokens. */

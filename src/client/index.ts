@@ -68,6 +68,7 @@ export type {
 } from "./map/methods.js";
 export type { TokenSource } from "./map/session.js";
 export type { WebSocketLike } from "./map/socket.js";
+export type { MeshOperation, MeshOverview } from "./mesh.js";
 export type {
   FeedEvent,
   FeedTask,

@@ -60,13 +60,29 @@ export const TaskDigest = z.looseObject({
   paused_at: z.nullable(z.number()),
   /** Names in order of appearance. */
   agents: z.array(z.string()),
-  /** Blocks `[index in agents, from, to, flags]`, in milliseconds since the task was opened; at most 120. */
-  /** Agent, start, end and flags: 1 failed, 2 still open, 4 the task waits for a person since the end. */
+  /**
+   * Blocks `[index in agents, from, to, flags]`, in milliseconds since the task was opened; at most 120. Flags: 1 failed,
+   * 2 still open, 4 the task waits for a person since the end.
+   */
   lanes: z.array(z.tuple([z.number(), z.number(), z.number(), z.number()])),
   /** Calls that wait for a person, with the agent that made them. */
   open: z.array(WaitingCall),
   /** What an agent needs before the task can continue, and its words. */
-  held: z.nullable(z.looseObject({ reason: z.string(), agent: z.string(), message: z.string() })),
+  held: z.nullable(
+    z.looseObject({
+      reason: z.string(),
+      agent: z.string(),
+      message: z.string(),
+      /** With the reason `budget`: whose limit is reached, which one, and its value. */
+      limit: z.exactOptional(
+        z.looseObject({
+          scope: z.enum(["owner", "task", "agent", "caller", "day"]),
+          name: z.enum(["max_cost", "max_tokens", "max_calls"]),
+          value: z.number(),
+        }),
+      ),
+    }),
+  ),
   /** Who may answer: `role:id`; the task's owner comes first. */
   answerers: z.array(z.string()),
   /** The journal is longer than what a digest reads; the sums cover its beginning only. */
@@ -126,6 +142,8 @@ export const StatsPage = z.looseObject({
   columns: z.array(z.string()),
   /** Oldest first. */
   rows: z.array(StatsRow),
+  /** By column: the limit in force, for columns that have one. */
+  limits: z.optional(z.record(z.string(), z.number())),
 });
 /** How the server did, over time. */
 export type StatsPage = z.infer<typeof StatsPage>;
@@ -158,7 +176,21 @@ export const Traffic = z.looseObject({
       failed: z.number(),
     }),
   ),
-  /** There were more edges than are counted. */
+  /** By agent (`@swarm`: a failed delivery; null: a task that failed by itself) and message, the most frequent first. */
+  failures: z.optional(
+    z.array(
+      z.looseObject({
+        agent: z.nullable(z.string()),
+        message: z.string(),
+        count: z.number(),
+        last: z.number(),
+        /** The task of the last one, and the entry's number. */
+        key: z.string(),
+        number: z.number(),
+      }),
+    ),
+  ),
+  /** There was more than is counted. */
   partial: z.boolean(),
 });
 /** Who wrote to whom, and how agents did. */

@@ -135,9 +135,9 @@ export class Stats {
     const subscription = bus.subscribe(ALL_TASKS_CHANNEL, (note) => {
       if (!isCommitNotification(note)) return;
       this.#second.counts.entries += note.entries.length;
-      for (const entry of note.entries) {
+      for (const [index, entry] of note.entries.entries()) {
         this.#count(entry);
-        this.traffic.count(entry);
+        this.traffic.count(entry, note.key, note.first + index);
       }
     });
     this.#schedule();

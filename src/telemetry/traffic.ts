@@ -9,6 +9,11 @@ const MOST_MINUTES = 60;
 /** Per minute; further ones are not counted. */
 const MOST_EDGES = 2_000;
 const MOST_AGENTS = 2_000;
+const MOST_FAILURES = 200;
+/** Characters of a failure's message. */
+const MESSAGE = 300;
+/** Messages to other swarms whose delivery is awaited. */
+const MOST_SENT = 2_000;
 
 interface AgentCounts {
   turns: number;
@@ -31,35 +36,72 @@ interface EdgeCounts {
   failed: number;
 }
 
+/** Failures of an agent, or of the delivery to a swarm (`@name`), with the same message. */
+interface FailureCounts {
+  readonly agent: string | null;
+  readonly message: string;
+  count: number;
+  /** The last one: when, and where in which task. */
+  last: number;
+  key: string;
+  number: number;
+}
+
 interface Bucket {
   readonly at: number;
   readonly agents: Map<string, AgentCounts>;
   readonly edges: Map<string, EdgeCounts>;
+  readonly failures: Map<string, FailureCounts>;
   partial: boolean;
 }
+
+type Edge = Pick<EdgeCounts, "from" | "to" | "type">;
 
 export class Traffic {
   readonly #clock: Clock;
   #buckets: Bucket[] = [];
+  /** Messages to other swarms, by id and swarm. */
+  readonly #sentTo = new Map<string, Edge>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  count(entry: Entry): void {
+  /** @param number the entry's, in the journal `key` */
+  count(entry: Entry, key: string, number: number): void {
     switch (entry.t) {
       case "sent":
         return this.#sent(entry.message, entry.to, entry.remote !== undefined);
       case "turn":
         return this.#answered(entry.agent, entry.usage);
       case "turn_failed":
+        this.#failure({ agent: entry.agent, message: entry.message, last: entry.at, key, number });
         return this.#failed(entry.agent, entry.usage);
+      case "action_finished":
+        if (entry.ok) return;
+        return this.#failure({
+          agent: entry.agent,
+          message: `${entry.name}: ${entry.content}`,
+          last: entry.at,
+          key,
+          number,
+        });
+      case "carried":
+        if (!entry.ok) {
+          const message = entry.reason ?? "unknown reason";
+          this.#failure({ agent: `@${entry.swarm}`, message, last: entry.at, key, number });
+        }
+        return this.#carried(`${entry.message}@${entry.swarm}`, entry.ok);
+      case "failed":
+        // The failed turn has been counted.
+        if (entry.code === "agent_error") return;
+        return this.#failure({ agent: null, message: entry.reason, last: entry.at, key, number });
       case "paused":
         return this.#used(entry.agent, entry.usage);
       case "usage":
         return entry.begun === true ? undefined : this.#used(entry.agent, entry.usage);
       case "completed":
-        return this.#edge(nameOf(entry.message.message.sender), "user", "completion");
+        return this.#edge({ from: nameOf(entry.message.message.sender), to: "user", type: "completion" });
       default:
         return;
     }
@@ -78,6 +120,7 @@ export class Traffic {
     const since = until - window;
     const agents = new Map<string, AgentCounts>();
     const edges = new Map<string, EdgeCounts>();
+    const failures = new Map<string, FailureCounts>();
     let partial = false;
     for (const bucket of this.#buckets) {
       if (bucket.at + MINUTE <= since) continue;
@@ -90,6 +133,10 @@ export class Traffic {
           known.messages += messages;
           known.failed += failed;
         }
+      }
+      for (const [name, failure] of bucket.failures) {
+        const count = failure.count + (failures.get(name)?.count ?? 0);
+        failures.set(name, { ...failure, count });
       }
     }
     return {
@@ -105,18 +152,42 @@ export class Traffic {
         model: model ?? null,
       })),
       edges: [...edges.values()],
+      failures: [...failures.values()]
+        .sort((a, b) => b.count - a.count || b.last - a.last)
+        .slice(0, MOST_FAILURES),
       partial,
     };
   }
 
-  #sent({ msg_type, message }: MAILMessage, to: readonly string[], isRemote: boolean): void {
+  #sent({ id, msg_type: type, message }: MAILMessage, to: readonly string[], isRemote: boolean): void {
     const { sender } = message;
     if (sender.address_type === "system") return;
     const from = nameOf(sender);
-    for (const recipient of to) this.#edge(from, recipient, msg_type);
+    for (const recipient of to) this.#edge({ from, to: recipient, type });
     if (!isRemote) return;
     const recipients = "recipients" in message ? message.recipients : [message.recipient];
-    for (const { address } of recipients) if (address.includes("@")) this.#edge(from, address, msg_type);
+    for (const { address } of recipients) {
+      const at = address.lastIndexOf("@");
+      if (at < 0) continue;
+      const edge = { from, to: address, type };
+      this.#edge(edge);
+      if (this.#sentTo.size < MOST_SENT) this.#sentTo.set(`${id}${address.slice(at)}`, edge);
+    }
+  }
+
+  #carried(name: string, ok: boolean): void {
+    const edge = this.#sentTo.get(name);
+    this.#sentTo.delete(name);
+    if (edge !== undefined && !ok) this.#edge(edge, { messages: 0, failed: 1 });
+  }
+
+  #failure(failure: Omit<FailureCounts, "count">): void {
+    const { failures } = this.#bucket();
+    const message = failure.message.slice(0, MESSAGE);
+    const name = `${failure.agent ?? ""}\n${message}`;
+    const count = (failures.get(name)?.count ?? 0) + 1;
+    if (count > 1 || failures.size < MOST_FAILURES) failures.set(name, { ...failure, message, count });
+    else this.#bucket().partial = true;
   }
 
   #answered(name: string, usage: Usage | undefined): void {
@@ -144,13 +215,14 @@ export class Traffic {
     this.#used(name, usage);
   }
 
-  #edge(from: string, to: string, type: string): void {
+  #edge({ from, to, type }: Edge, { messages, failed } = { messages: 1, failed: 0 }): void {
     const bucket = this.#bucket();
     const name = `${from}\n${to}\n${type}`;
     const known = bucket.edges.get(name);
-    if (known !== undefined) known.messages++;
-    else if (bucket.edges.size < MOST_EDGES)
-      bucket.edges.set(name, { from, to, type, messages: 1, failed: 0 });
+    if (known !== undefined) {
+      known.messages += messages;
+      known.failed += failed;
+    } else if (bucket.edges.size < MOST_EDGES) bucket.edges.set(name, { from, to, type, messages, failed });
     else bucket.partial = true;
   }
 
@@ -171,7 +243,7 @@ export class Traffic {
     const at = Math.floor(this.#clock.now() / MINUTE) * MINUTE;
     const newest = this.#buckets.at(-1);
     if (newest?.at === at) return newest;
-    const bucket: Bucket = { at, agents: new Map(), edges: new Map(), partial: false };
+    const bucket: Bucket = { at, agents: new Map(), edges: new Map(), failures: new Map(), partial: false };
     this.#buckets = [...this.#buckets.slice(-(MOST_MINUTES - 1)), bucket];
     return bucket;
   }

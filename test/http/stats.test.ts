@@ -85,6 +85,34 @@ describe("figures", () => {
     });
   });
 
+  it("group failures by agent and message, with the entry of the last one", async () => {
+    await post("[raise]");
+    clock.advance(60_000);
+    await harness.call("/message", { token: ANN, json: { body: "[raise]", task_id: "u" } });
+    const { body } = await harness.call("/admin/traffic", { token: ADMIN });
+    const journal = await harness.call("/tasks/u/journal", { token: ANN });
+    const failed = [fieldOf(journal.body, "entries")]
+      .flat()
+      .find((entry) => fieldOf(entry, "t") === "turn_failed");
+    expect(fieldOf(body, "failures")).toEqual([
+      {
+        agent: "supervisor",
+        message: fieldOf(failed, "message"),
+        count: 2,
+        last: clock.now(),
+        key: fieldOf(journal.body, "key"),
+        number: fieldOf(failed, "n"),
+      },
+    ]);
+  });
+
+  it("come with the limits in force", async () => {
+    const { body } = await harness.call("/admin/stats", { token: ADMIN });
+    expect(fieldOf(body, "limits")).toMatchObject({ streams: 5_000, turns_running: 1_024 });
+    for (const column of Object.keys(Object(fieldOf(body, "limits"))))
+      expect(fieldOf(body, "columns")).toContain(column);
+  });
+
   it("are in the feed of admins who ask for them, and for admins only", async () => {
     const admin = await openFeed(harness.url, { token: ADMIN, query: "stats=true" });
     const user = await openFeed(harness.url, { token: ANN, query: "stats=true" });

@@ -58,6 +58,7 @@ describe("POST /swarms/load", () => {
     expect(await ask(harness)).toBe("loaded");
     const dump = await harness.call("/swarms/dump", { token: "admin-token" });
     expect(dump.body).toMatchObject({ status: "dumped", swarm_name: "desk", swarm: { version: "1.1.0" } });
+    expect(dump.body).toMatchObject({ limits: { turns: 1_024, turn_timeout_ms: 600_000 } });
     await harness.close();
 
     harness = await startServer({ room: { data, swarm } });

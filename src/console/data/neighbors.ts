@@ -2,51 +2,10 @@
 import { caller, isAdmin, request } from "./api.js";
 import { setAttention } from "./attention.js";
 import { hello } from "./feed.js";
-import type { Peer } from "./shapes.js";
+import type { MeshOverview, Peer } from "./shapes.js";
 
 /** Between two looks while another screen is open. */
 const EVERY = 60_000;
-
-interface MeshAgent {
-  readonly agent_id: string;
-  readonly endpoint: string;
-  readonly fingerprint: string;
-}
-
-export interface MeshSwarm {
-  readonly swarm_id: string;
-  readonly name: string;
-  readonly alias: string;
-  readonly master: string;
-  readonly is_master: boolean;
-  readonly joined_at: number;
-  readonly muted: boolean;
-  readonly settings: { readonly allow_member_invite: boolean; readonly require_approval: boolean };
-  readonly members: readonly (MeshAgent & { readonly joined_at: number; readonly sealed: boolean })[];
-  readonly pending: readonly (MeshAgent & { readonly requested_at: number })[];
-  readonly invites: readonly {
-    readonly key: string;
-    readonly uses: number;
-    readonly max_uses: number | null;
-    readonly created_at: number;
-    readonly expires_at: number | null;
-    readonly revoked_at: number | null;
-  }[];
-  readonly bans: readonly {
-    readonly agent_id: string;
-    readonly at: number;
-    readonly reason: string | null;
-  }[];
-}
-
-/** Response of `GET /admin/mesh`. */
-export interface MeshOverview extends MeshAgent {
-  readonly muted_agents: readonly string[];
-  readonly muted_swarms: readonly string[];
-  readonly inbox: Readonly<Record<string, number>>;
-  readonly outbox: Readonly<Record<string, number>>;
-  readonly swarms: readonly MeshSwarm[];
-}
 
 /** Without this server's own swarm. */
 export function otherSwarms(swarms: readonly Peer[]): Peer[] {

@@ -5,6 +5,7 @@ export type {
   Approval,
   FeedTask,
   JournalPage,
+  MeshOverview,
   OutboxItem,
   OutboxPage,
   StatsPage,
@@ -44,6 +45,7 @@ interface AgentData {
 /** Response of `GET /swarms/dump`. The client gives it as it is. */
 export interface SwarmDump {
   readonly swarm_name: string;
+  readonly limits: Readonly<Record<string, number>>;
   readonly swarm: {
     readonly name: string;
     readonly version: string;

@@ -10,6 +10,8 @@ export interface Series {
   readonly at: readonly number[];
   readonly column: (name: string) => readonly (number | null)[];
   readonly last: (name: string) => number | null;
+  /** The limit in force, for columns that have one. */
+  readonly limit: (name: string) => number | undefined;
 }
 
 const KEPT = 900;
@@ -46,6 +48,7 @@ export function useStats(span: Span): {
       at: rows.map((row) => row[0] ?? 0),
       column,
       last: (name: string) => column(name).findLast((each) => each !== null) ?? null,
+      limit: (name: string) => value.limits?.[name],
     };
   }, [rows, value]);
   return { series, error };

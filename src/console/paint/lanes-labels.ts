@@ -153,8 +153,8 @@ function drawLabel(
   { input, x, gutter, width, step }: LanesScene,
 ): void {
   const { lanes, spans } = input.model;
-  /** Up to the line of the next lane, or the edge; lanes that are too close for words share their room. */
-  const cell = Math.max(SHORTEST_LABEL, step - 6);
+  /** Across the line of the next lane, which shines through, or up to the edge. A row has one label, so none overlap. */
+  const cell = Math.max(SHORTEST_LABEL, step * 1.8);
   const room = (lane: string, offset: number) =>
     Math.min(lane === lanes.at(-1)?.id ? 320 : cell - offset, width - x(lane) - offset - 10);
   const placeAction = ({ lane, span }: { readonly lane: string; readonly span: number }) => {

@@ -100,6 +100,32 @@ export function Tabs<T extends string>({ label, value, tabs, under = false, onPi
   );
 }
 
+interface ChoiceProps<T extends string> {
+  /** Values and their names. */
+  readonly of: Readonly<Record<T, string>>;
+  readonly value: T;
+  readonly onPick: (value: T) => void;
+}
+
+/** A few values, of which one holds. */
+export function Choice<T extends string>({ of, value, onPick }: ChoiceProps<T>) {
+  return (
+    <span class="row-of">
+      {(Object.keys(of) as T[]).map((each) => (
+        <button
+          type="button"
+          class="chip"
+          key={each}
+          aria-pressed={each === value}
+          onClick={() => onPick(each)}
+        >
+          {of[each]}
+        </button>
+      ))}
+    </span>
+  );
+}
+
 interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;

@@ -1,6 +1,6 @@
 /** A definition as data, in the words of swarm files. Code has no data form and is left out. */
 import { isRecord } from "../../base/index.js";
-import type { SwarmDefinition } from "../../engine/index.js";
+import type { RuntimeLimits, SwarmDefinition } from "../../engine/index.js";
 
 export function swarmData(swarm: SwarmDefinition): Record<string, unknown> {
   return {
@@ -42,4 +42,28 @@ function mindOf(agent: SwarmDefinition["agents"][number]): { readonly mind: stri
   if (rules !== undefined) return { mind: "scripted" };
   const model: unknown = Array.isArray(llm) ? llm[0] : llm;
   return typeof model === "string" ? { mind: "model", llm: model } : { mind: "function" };
+}
+
+export function limitsData(limits: RuntimeLimits) {
+  return {
+    max_steps: limits.maxSteps,
+    repetition: limits.repetition,
+    own_turns: limits.ownTurns,
+    errors_in_a_row: limits.errorsInARow,
+    recoveries: limits.recoveries,
+    action_attempts: limits.actionAttempts,
+    turns: limits.turns,
+    turns_per_task: limits.turnsPerTask,
+    actions_per_task: limits.actionsPerTask,
+    running_tasks: limits.runningTasks,
+    running_tasks_per_caller: limits.runningTasksPerInstance,
+    mailbox: limits.mailbox,
+    result_length: limits.resultLength,
+    task_bytes: limits.taskBytes,
+    task_timeout_ms: limits.taskTimeout,
+    turn_timeout_ms: limits.turnTimeout,
+    action_timeout_ms: limits.actionTimeout,
+    approval_timeout_ms: limits.approvalTimeout,
+    reply_timeout_ms: limits.replyTimeout,
+  };
 }

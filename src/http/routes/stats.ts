@@ -19,6 +19,9 @@ const StatsPage = z
       .array(z.string())
       .meta({ description: "`at` is the beginning of the interval; times are milliseconds." }),
     rows: z.array(z.array(z.number().nullable())).meta({ description: "Oldest first." }),
+    limits: z
+      .record(z.string(), z.number())
+      .meta({ description: "By column: the limit in force, for columns that have one." }),
   })
   .meta({ id: "StatsPage" });
 
@@ -51,13 +54,39 @@ const TrafficReport = z
     edges: z.array(
       z.object({ from: z.string(), to: z.string(), type: z.string(), messages: z.int(), failed: z.int() }),
     ),
+    failures: z
+      .array(
+        z.object({
+          agent: z.string().nullable().meta({
+            description:
+              "An agent, `@swarm` for a failed delivery, or null for a task that failed by itself.",
+          }),
+          message: z.string(),
+          count: z.int(),
+          last: z.number(),
+          key: z.string(),
+          number: z.int().meta({ description: "The last one's entry in the journal of the task `key`." }),
+        }),
+      )
+      .meta({
+        description:
+          "Failed turns, actions, deliveries and tasks by agent and message, the most frequent first.",
+      }),
     partial: z
       .boolean()
-      .meta({ description: "Whether some agents or edges were left out, because there are too many." }),
+      .meta({ description: "Whether something was left out, because there is too much of it." }),
   })
   .meta({ id: "TrafficReport" });
 
-export function statsRoutes({ stats }: HttpContext): Route[] {
+export function statsRoutes({ stats, limits: http, mailroom }: HttpContext): Route[] {
+  const { runningTasks, turns, undurable } = mailroom.runtime.limits;
+  const limits = {
+    running: runningTasks,
+    turns_running: turns,
+    writes_waiting: undurable,
+    requests_waiting: http.waits,
+    streams: http.streams,
+  };
   const shared = { ...NO_INPUT, method: "GET", tag: "administration", access: ADMINS } as const;
   return [
     defineRoute({
@@ -68,7 +97,8 @@ export function statsRoutes({ stats }: HttpContext): Route[] {
       query: StatsQuery,
       answers: { 200: { description: "Figures by second or minute.", schema: StatsPage } },
       async handle({ query: { step = "1s", since } }) {
-        return { status: 200, body: { step, columns: [...STATS_COLUMNS], rows: stats.rows(step, since) } };
+        const rows = stats.rows(step, since);
+        return { status: 200, body: { step, columns: [...STATS_COLUMNS], rows, limits } };
       },
     }),
     defineRoute({

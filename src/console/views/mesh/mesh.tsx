@@ -1,7 +1,8 @@
 /** The mesh: this server's identity, its swarms, members, invites, and who asks to join. */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, isAdmin, request } from "../../data/api.js";
-import { type MeshOverview, type MeshSwarm, noteMesh } from "../../data/neighbors.js";
+import { noteMesh } from "../../data/neighbors.js";
+import type { MeshOverview } from "../../data/shapes.js";
 import { useRequest } from "../../data/use.js";
 import { dateAndTime, grouped } from "../../model/words.js";
 import { useTop } from "../../nav/title.js";
@@ -115,7 +116,7 @@ function SwarmOfMesh({
   me,
   operate,
 }: {
-  readonly swarm: MeshSwarm;
+  readonly swarm: MeshOverview["swarms"][number];
   readonly me: string;
   readonly operate: Operate;
 }) {
@@ -144,8 +145,8 @@ function SwarmOfMesh({
               </b>
             </td>
             <td class="wait">asks to join</td>
-            <td class="mono">
-              {agent.fingerprint}
+            <td>
+              <span class="mono">{agent.fingerprint}</span>
               <br />
               <span class="dim">Does this match what they told you?</span>
             </td>

@@ -2,8 +2,8 @@
 import { useState } from "preact/hooks";
 import { isAdmin } from "../../data/api.js";
 import { hello } from "../../data/feed.js";
-import { type MeshOverview, otherSwarms } from "../../data/neighbors.js";
-import type { OutboxPage, Peer, SwarmDump, TaskSummary, Traffic } from "../../data/shapes.js";
+import { otherSwarms } from "../../data/neighbors.js";
+import type { MeshOverview, OutboxPage, Peer, SwarmDump, Traffic } from "../../data/shapes.js";
 import { type Series, useStats } from "../../data/stats.js";
 import { counts } from "../../data/tasks.js";
 import { useRequest } from "../../data/use.js";
@@ -12,7 +12,7 @@ import { href } from "../../nav/route.js";
 import { useTop } from "../../nav/title.js";
 import { agentClass } from "../../paint/colors.js";
 import { SparkLine, shrink } from "../../paint/line.js";
-import { Panel, useNow } from "../../ui/kit.js";
+import { Choice, Panel, useNow } from "../../ui/kit.js";
 import { Table } from "../../ui/table.js";
 import { Text } from "../../ui/text.js";
 import { nextTry } from "../parts/outbox.js";
@@ -52,21 +52,7 @@ export default function Swarm() {
       right: (
         <>
           <SearchButton />
-          {admin && (
-            <span class="row-of">
-              {(Object.keys(WINDOWS) as Window[]).map((each) => (
-                <button
-                  type="button"
-                  class="chip"
-                  key={each}
-                  aria-pressed={each === window}
-                  onClick={() => setWindow(each)}
-                >
-                  {WINDOWS[each]}
-                </button>
-              ))}
-            </span>
-          )}
+          {admin && <Choice of={WINDOWS} value={window} onPick={setWindow} />}
         </>
       ),
     }),
@@ -101,7 +87,7 @@ export default function Swarm() {
           <Neighbors />
           <OnItsWay />
           <MeshMembers />
-          <Wrong />
+          <Wrong failures={traffic.value?.failures} />
         </div>
       </div>
       <Panel title="Agents" note={`last ${WINDOWS[window]}`}>
@@ -237,7 +223,7 @@ function Tiles() {
       />
       <Tile
         name="Event loop p99"
-        note={`${bytes(series.last("heap_bytes") ?? 0)} heap`}
+        note={`heap ${bytes(series.last("heap_bytes") ?? 0).replace(/\.\d+/, "")}`}
         value={figure(series, "loop_lag_p99")}
         values={series.column("loop_lag_p99")}
         color="--text-3"
@@ -295,12 +281,13 @@ function Neighbors() {
       {peers.length === 0 ? (
         <p class="inside dim">This server knows no other swarm.</p>
       ) : (
-        <table class="grid fixed">
+        <table class="grid fixed peers">
           <thead>
             <tr>
               <th>Swarm</th>
               <th>State</th>
-              <th>Latency</th>
+              <th class="right">Latency</th>
+              <th class="right">Waiting</th>
               <th>Last report</th>
             </tr>
           </thead>
@@ -313,7 +300,10 @@ function Neighbors() {
                   </b>
                 </td>
                 <PeerState peer={peer} />
-                <td>{peer.latency == null ? "–" : duration(peer.latency * 1_000)}</td>
+                <td class="right">{peer.latency == null ? "–" : duration(peer.latency * 1_000)}</td>
+                <td class={`right ${(peer.waiting ?? 0) > 0 ? "wait" : "dim"}`}>
+                  {grouped(peer.waiting ?? 0)}
+                </td>
                 <td class="cut dim">
                   <Text>{peer.last_error ?? peer.swarm_description ?? peer.base_url ?? ""}</Text>
                 </td>
@@ -396,37 +386,43 @@ function MeshMembers() {
   );
 }
 
-function Wrong() {
+function Wrong({ failures }: { readonly failures: Traffic["failures"] }) {
   const now = useNow(5_000);
-  const { value } = useRequest<{ tasks: TaskSummary[] }>(
-    "admin/tasks",
-    { status: "failed", limit: 8 },
-    10_000,
-  );
-  const tasks = value?.tasks ?? [];
+  if (failures === undefined || failures.length === 0) {
+    return (
+      <Panel title="What went wrong">
+        <p class="inside dim">Nothing failed.</p>
+      </Panel>
+    );
+  }
   return (
-    <Panel title="What went wrong" note="tasks that failed last">
-      {tasks.length === 0 ? (
-        <p class="inside dim">No task has failed.</p>
-      ) : (
-        <table class="grid fixed">
-          <tbody>
-            {tasks.map((task) => (
-              <tr key={task.key ?? task.task_id}>
-                <td class="cut wrong-title">
-                  <a class="link" href={href("all", task.key ?? task.task_id)}>
-                    <Text>{task.title ?? task.task_id}</Text>
-                  </a>
-                </td>
-                <td class="dim cut">
-                  <Text>{task.task_owner.replace(/@[^@]*$/, "")}</Text>
-                </td>
-                <td class="right dim">{ago(now - Date.parse(task.updated_time ?? task.start_time))}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+    <Panel title="What went wrong" note="by agent and message">
+      <table class="grid fixed wrong">
+        <thead>
+          <tr>
+            <th class="right">Count</th>
+            <th>Agent</th>
+            <th>Message</th>
+            <th class="right">Last</th>
+          </tr>
+        </thead>
+        <tbody>
+          {failures.slice(0, 8).map(({ agent, message, count, last, key, number }) => (
+            <tr key={`${agent}\n${message}`}>
+              <td class="right bad">{grouped(count)}</td>
+              <td class="cut">
+                <Text>{agent ?? "task"}</Text>
+              </td>
+              <td class="cut">
+                <a class="link" href={href("all", key, { sel: String(number) })} title={message}>
+                  <Text>{message}</Text>
+                </a>
+              </td>
+              <td class="right dim nowrap">{ago(now - last)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </Panel>
   );
 }

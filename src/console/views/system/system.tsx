@@ -1,91 +1,80 @@
 /** How the server does, over time. */
+import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { isAdmin } from "../../data/api.js";
 import { hello } from "../../data/feed.js";
+import type { SwarmDump } from "../../data/shapes.js";
 import { type Series, type Span, useStats } from "../../data/stats.js";
 import { useRequest } from "../../data/use.js";
 import { bytes, clock, dateAndTime, duration, grouped, plural } from "../../model/words.js";
 import { theme } from "../../nav/theme.js";
 import { useTop } from "../../nav/title.js";
 import { colorOf } from "../../paint/colors.js";
-import { Panel, useNow } from "../../ui/kit.js";
+import { Choice, Panel, useNow } from "../../ui/kit.js";
 import { ForAdmins, Page } from "../parts/page.js";
 import { SearchButton } from "../parts/search-button.js";
 import { ErrorState, Waiting } from "../parts/states.js";
 
+interface Line {
+  readonly column: string;
+  readonly name: string;
+  readonly color: string;
+}
+
 interface Chart {
   readonly title: string;
   readonly unit: "count" | "ms" | "bytes";
-  readonly lines: readonly { readonly column: string; readonly name: string; readonly color: string }[];
+  readonly lines: readonly Line[];
 }
+
+const line = (column: string, name: string, color: string): Line => ({ column, name, color });
+const times = (of: string) => [line(`${of}_p50`, "p50", "--accent"), line(`${of}_p99`, "p99", "--wait")];
 
 const CHARTS: readonly Chart[] = [
   {
     title: "Tasks by outcome",
     unit: "count",
     lines: [
-      { column: "opened", name: "opened", color: "--accent" },
-      { column: "completed", name: "completed", color: "--good" },
-      { column: "failed", name: "failed", color: "--bad" },
+      line("opened", "opened", "--accent"),
+      line("completed", "completed", "--good"),
+      line("failed", "failed", "--bad"),
     ],
   },
   {
     title: "Turns",
     unit: "count",
-    lines: [
-      { column: "turns", name: "turns", color: "--accent" },
-      { column: "failed_turns", name: "failed", color: "--bad" },
-    ],
+    lines: [line("turns", "turns", "--accent"), line("failed_turns", "failed", "--bad")],
   },
-  {
-    title: "Time of a turn",
-    unit: "ms",
-    lines: [
-      { column: "turn_p50", name: "p50", color: "--accent" },
-      { column: "turn_p99", name: "p99", color: "--wait" },
-    ],
-  },
+  { title: "Time of a turn", unit: "ms", lines: times("turn") },
   {
     title: "Commits and entries",
     unit: "count",
-    lines: [
-      { column: "commits", name: "commits", color: "--accent" },
-      { column: "entries", name: "entries", color: "--agent-2" },
-    ],
+    lines: [line("commits", "commits", "--accent"), line("entries", "entries", "--agent-2")],
   },
-  {
-    title: "Time of a commit",
-    unit: "ms",
-    lines: [
-      { column: "commit_p50", name: "p50", color: "--accent" },
-      { column: "commit_p99", name: "p99", color: "--wait" },
-    ],
-  },
+  { title: "Time of a commit", unit: "ms", lines: times("commit") },
   {
     title: "Running and waiting",
     unit: "count",
     lines: [
-      { column: "running", name: "tasks", color: "--accent" },
-      { column: "turns_running", name: "turns", color: "--agent-2" },
-      { column: "outbox_waiting", name: "mail to others", color: "--wait" },
+      line("running", "tasks", "--accent"),
+      line("turns_running", "turns", "--agent-2"),
+      line("outbox_waiting", "mail to others", "--wait"),
     ],
   },
-  {
-    title: "Event loop lag, p99",
-    unit: "ms",
-    lines: [{ column: "loop_lag_p99", name: "p99", color: "--wait" }],
-  },
+  { title: "Event loop lag, p99", unit: "ms", lines: [line("loop_lag_p99", "p99", "--wait")] },
   {
     title: "Memory and store",
     unit: "bytes",
     lines: [
-      { column: "rss_bytes", name: "process", color: "--accent" },
-      { column: "heap_bytes", name: "heap", color: "--agent-2" },
-      { column: "store_bytes", name: "store", color: "--wait" },
+      line("rss_bytes", "process", "--accent"),
+      line("heap_bytes", "heap", "--agent-2"),
+      line("store_bytes", "store", "--wait"),
     ],
   },
 ];
+
+const SPANS: Readonly<Record<Span, string>> = { "15m": "15 min", "24h": "24 h" };
 
 const FORMAT: Readonly<Record<Chart["unit"], (value: number) => string>> = {
   count: (value) => (value < 10 && value % 1 !== 0 ? value.toFixed(1) : grouped(value)),
@@ -110,6 +99,8 @@ export default function System() {
   const { series, error } = useStats(span);
   const health = useRequest<Health>("health", {}, 10_000);
   const admin = isAdmin();
+  const dump = useRequest<SwarmDump>(admin ? "swarms/dump" : undefined);
+  const now = useNow();
   useTop(
     "System",
     () => ({
@@ -117,19 +108,7 @@ export default function System() {
       right: (
         <>
           <SearchButton />
-          <span class="row-of">
-            {(["15m", "24h"] as const).map((each) => (
-              <button
-                type="button"
-                class="chip"
-                key={each}
-                aria-pressed={each === span}
-                onClick={() => setSpan(each)}
-              >
-                {each === "15m" ? "15 min" : "24 h"}
-              </button>
-            ))}
-          </span>
+          <Choice of={SPANS} value={span} onPick={setSpan} />
         </>
       ),
     }),
@@ -147,19 +126,33 @@ export default function System() {
           </Panel>
         ))}
       </div>
-      <Panel title="Server" class="server-facts">
-        <div class="inside">
-          <Facts health={health.value} series={series} />
-        </div>
-      </Panel>
+      <div class="server-panels">
+        <Panel title="Server">
+          <div class="inside">
+            <FactList rows={serverFacts(health.value, series, now)} />
+          </div>
+        </Panel>
+        <Panel title="How full it is" note="now, of the limit in force">
+          <Gauges series={series} />
+        </Panel>
+        {dump.value !== undefined && (
+          <Panel title="Limits of a task">
+            <div class="inside">
+              <FactList rows={taskLimits(dump.value.limits)} />
+            </div>
+          </Panel>
+        )}
+      </div>
     </Page>
   );
 }
 
-function Facts({ health, series }: { readonly health: Health | undefined; readonly series: Series }) {
-  const now = useNow();
+type Fact = readonly [name: string, value: string];
+
+function serverFacts(health: Health | undefined, series: Series, now: number): Fact[] {
   const greeting = hello.value;
-  const rows: [string, string][] = [
+  const recovering = health?.taking_up;
+  return [
     ["Health", health?.status ?? "unknown"],
     ["Version", greeting?.version ?? ""],
     [
@@ -168,23 +161,77 @@ function Facts({ health, series }: { readonly health: Health | undefined; readon
         ? ""
         : `${dateAndTime(greeting.started_at)}, ${duration(now - greeting.started_at)} ago`,
     ],
-    ["Streams", grouped(series.last("streams") ?? 0)],
     ["In memory", plural(series.last("in_memory") ?? 0, "task")],
-    ["Waiting writes", grouped(series.last("writes_waiting") ?? 0)],
     ["Store", bytes(series.last("store_bytes") ?? 0)],
     ["Write-ahead log", bytes(series.last("wal_bytes") ?? 0)],
+    ...(recovering === undefined
+      ? []
+      : [["Recovering", `${grouped(recovering.done)} of ${plural(recovering.of, "task")}`] as const]),
   ];
-  if (health?.taking_up !== undefined)
-    rows.push(["Recovering", `${grouped(health.taking_up.done)} of ${plural(health.taking_up.of, "task")}`]);
+}
+
+function taskLimits(limits: SwarmDump["limits"]): Fact[] {
+  const of = (name: string) => limits[name] ?? 0;
+  const some = (value: number, words: (value: number) => string) => (value === 0 ? "no limit" : words(value));
+  return [
+    ["Steps", some(of("max_steps"), grouped)],
+    ["Time of a task", some(of("task_timeout_ms"), duration)],
+    ["Time of a turn", duration(of("turn_timeout_ms"))],
+    ["Time of an action", duration(of("action_timeout_ms"))],
+    ["Wait for an approval", some(of("approval_timeout_ms"), duration)],
+    ["Wait for another swarm", some(of("reply_timeout_ms"), duration)],
+    ["Turns at once", grouped(of("turns_per_task"))],
+    ["Actions at once", grouped(of("actions_per_task"))],
+    ["Size", bytes(of("task_bytes"))],
+  ];
+}
+
+function FactList({ rows }: { readonly rows: readonly Fact[] }) {
   return (
-    <dl class="facts wide-facts">
+    <dl class="facts">
       {rows.map(([name, value]) => (
-        <div key={name}>
+        <Fragment key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>
-        </div>
+        </Fragment>
       ))}
     </dl>
+  );
+}
+
+const GAUGES: readonly Fact[] = [
+  ["running", "Running tasks"],
+  ["turns_running", "Turns"],
+  ["streams", "Streams"],
+  ["requests_waiting", "Requests that wait"],
+  ["writes_waiting", "Writes that wait"],
+];
+
+function Gauges({ series }: { readonly series: Series }) {
+  return (
+    <table class="grid gauges">
+      <tbody>
+        {GAUGES.map(([column, name]) => {
+          const value = series.last(column) ?? 0;
+          const limit = series.limit(column);
+          const share = limit === undefined ? 0 : Math.min(1, value / limit);
+          return (
+            <tr key={column}>
+              <td>{name}</td>
+              <td class="gauge-bar">
+                <i class={share > 0.8 ? "full" : ""}>
+                  <b style={{ width: `${share * 100}%` }} />
+                </i>
+              </td>
+              <td class="right num">
+                {grouped(value)}
+                {limit !== undefined && <span class="dim"> of {grouped(limit)}</span>}
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
   );
 }
 

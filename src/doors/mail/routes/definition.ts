@@ -2,7 +2,7 @@
 import { defineRoute, MAIL_ADMINS, NO_INPUT, type Route, SwarmReceipt } from "../../../extension/index.js";
 import type { MailDoor } from "../door.js";
 import { LoadRequest, SwarmDump } from "../schemas/server.js";
-import { swarmData } from "../swarm-data.js";
+import { limitsData, swarmData } from "../swarm-data.js";
 
 export function definitionRoutes({ mailroom, definition }: MailDoor): Route[] {
   return [
@@ -20,7 +20,12 @@ export function definitionRoutes({ mailroom, definition }: MailDoor): Route[] {
         request.log.info({ swarm: swarm.name, agents: swarm.agents.map(({ name }) => name) }, "swarm dumped");
         return {
           status: 200,
-          body: { status: "dumped", swarm_name: swarm.name, swarm: swarmData(swarm) },
+          body: {
+            status: "dumped",
+            swarm_name: swarm.name,
+            swarm: swarmData(swarm),
+            limits: limitsData(mailroom.runtime.limits),
+          },
         };
       },
     }),

@@ -96,6 +96,31 @@ export const SwarmDump = z
     status: z.literal("dumped"),
     swarm_name: z.string(),
     swarm: z.record(z.string(), z.unknown()).meta({ description: "The definition in force, as data." }),
+    limits: z
+      .object({
+        max_steps: z.int(),
+        repetition: z.int(),
+        own_turns: z.int(),
+        errors_in_a_row: z.int(),
+        recoveries: z.int(),
+        action_attempts: z.int(),
+        turns: z.int(),
+        turns_per_task: z.int(),
+        actions_per_task: z.int(),
+        running_tasks: z.int(),
+        running_tasks_per_caller: z.int(),
+        mailbox: z.int(),
+        result_length: z.int(),
+        task_bytes: z.int(),
+        task_timeout_ms: z.int(),
+        turn_timeout_ms: z.int(),
+        action_timeout_ms: z.int(),
+        approval_timeout_ms: z.int(),
+        reply_timeout_ms: z.int(),
+      })
+      .meta({
+        description: "The limits in force, as configured. 0 means no limit where the setting allows it.",
+      }),
   })
   .meta({ id: "SwarmDump" });
 
