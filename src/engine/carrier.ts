@@ -1,6 +1,6 @@
 /** Delivers mail to other swarms: federation, mesh and A2A each deliver to the swarm names they own (decision I1). */
 
-import type { RowWrite } from "../journal/index.js";
+import type { JournalKey, RowWrite } from "../journal/index.js";
 import type { MAILMessage } from "../mail/index.js";
 import type { TaskInfo } from "./agent.js";
 import type { InstanceId } from "./ports.js";
@@ -41,4 +41,6 @@ export interface Carrier {
    * they are then committed now.
    */
   find?(mail: OutgoingMail): Promise<DeliveryResult | "waiting" | undefined>;
+  /** A task that was read from the store waits for an answer of this swarm, which accepted its mail. */
+  awaits?(key: JournalKey, swarm: string): void;
 }

@@ -1,6 +1,9 @@
 /** Requests that another swarm accepted and will not answer: the swarm is asked, and the sender learns it early. */
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { MailClient } from "../../src/client/index.js";
 import type { AgentFunction } from "../../src/engine/agent.js";
 import type { SwarmDefinition } from "../../src/engine/definition.js";
@@ -8,6 +11,7 @@ import { buildComplete } from "../../src/mail/build.js";
 import { call } from "../http/harness.js";
 import { agent, swarm } from "../kit/swarms.js";
 import { boss, Slow } from "./agents.js";
+import { openMalformedPeer } from "./malformed-peer.js";
 import { introduce, openTestServer, type TestServer } from "./servers.js";
 import { until } from "./until.js";
 
@@ -88,6 +92,49 @@ it("a request whose task the other swarm no longer has is given up", async () =>
     status: "cancelled",
   });
   expect((await asked).response).toMatch(/^::router_error:: .*without an answer/);
+});
+
+it("a request of an earlier process is asked about, too", async () => {
+  const data = mkdtempSync(join(tmpdir(), "mailroom-asking-"));
+  onTestFinished(() => rmSync(data, { recursive: true, force: true }));
+  const gamma = await openMalformedPeer("gamma", ["dedupe", "tasks"], (request, response) => {
+    if (request.url?.startsWith("/interswarm/tasks/") === true) response.end(JSON.stringify({ busy: false }));
+    else response.end("{}");
+  });
+  const options = {
+    swarm: swarmNamed("alpha", "gamma"),
+    data,
+    env: { GAMMA: "x" },
+    limits: { replyTimeout: HOUR },
+  };
+  // The first process ends before it asks.
+  const before = await openTestServer({ ...options, settings: { askInterval: HOUR } });
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: tokens outlive a process as references only
+  const authToken = "${GAMMA}";
+  await before.federation.registry.register({
+    name: "gamma",
+    baseUrl: gamma.url,
+    authToken,
+    volatile: false,
+  });
+  const taskId = randomUUID();
+  await before.mailroom.user("ann").post("ask slow@gamma: are you there?", { taskId });
+  await until(async () => {
+    const task = await before.mailroom.user("ann").requireTask(taskId);
+    for await (const { entry } of task.journal()) if (entry.t === "carried") return true;
+    return undefined;
+  }, "the acceptance");
+  await before.close();
+
+  const after = await openTestServer({ ...options, settings: { askInterval: 50 } });
+  onTestFinished(() => after.close());
+  const task = await after.mailroom.user("ann").requireTask(taskId);
+  const told = await until(async () => {
+    for await (const { entry } of task.journal())
+      if (entry.t === "completed") return entry.message.message.body;
+    return undefined;
+  }, "the notice");
+  expect(told).toMatch(/^::router_error:: .*without an answer/);
 });
 
 function ending(taskId: string) {

@@ -81,6 +81,18 @@ export class OutboundMail {
     for (const mail of mails) void this.#resume(mail);
   }
 
+  /** For a task that was read from the store and waits for answers of these swarms. */
+  await(key: JournalKey, swarms: Iterable<string>): void {
+    for (const swarm of swarms) {
+      try {
+        this.#ownerOf(swarm)?.awaits?.(key, swarm);
+      } catch (cause) {
+        const message = `a carrier failed to watch for the answer of swarm '${swarm}'; its timeout applies`;
+        this.#parts.report({ code: "carrier_failed", message, task: key, cause });
+      }
+    }
+  }
+
   async #resume(mail: OutgoingMail): Promise<void> {
     const { store, clock, notify, isOpen, report } = this.#parts;
     const { key } = mail.task;

@@ -2,6 +2,7 @@
 import type { Loop, RowWrite } from "../../journal/index.js";
 import type { RuntimeLimits } from "../settings.js";
 import { actionOrders, rowAfter, type TaskStats } from "../task/aggregate.js";
+import { awaitedSwarms } from "../task/decide/interswarm.js";
 import { type Entry, TASK_TIMEOUT } from "../task/entries.js";
 import type { ActionRunner } from "./action-runner.js";
 import type { Budgets } from "./budgets.js";
@@ -107,6 +108,7 @@ export class TaskLifecycle {
         state.outbound.map(({ message, swarm }) => outgoing(state, work.facts, message, swarm)),
       );
     }
+    outboundMail.await(live.key, awaitedSwarms(state));
     remote.react(live);
     if (phase.current === "closing") turns.park(live);
   }

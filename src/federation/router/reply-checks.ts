@@ -1,7 +1,7 @@
 /**
  * Asks other swarms about requests that they accepted and have not answered (decision E6). A swarm that has nothing left to
  * do for a task will not answer: the sender is notified at once instead of after the reply timeout. Only swarms that
- * offer the question are asked. Nothing is stored: after a restart the reply timeout alone applies.
+ * offer the question are asked. Nothing is stored: after a restart, tasks that still wait are watched again.
  */
 import { type Clock, isRecord, type Random, type Report } from "../../base/index.js";
 import type { Runtime } from "../../engine/index.js";

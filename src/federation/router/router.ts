@@ -69,7 +69,7 @@ export interface RouterParts {
   readonly local: () => string;
   readonly signingKey: SigningKey | undefined;
   readonly report: Report;
-  /** A swarm accepted a message that it may answer. */
+  /** A swarm accepted a message that it may answer, now or in an earlier process. */
   readonly onAccepted: (key: JournalKey, swarm: string) => void;
 }
 
@@ -84,6 +84,8 @@ export class Router implements Carrier {
   /** Lanes with a completed delivery: the peer has the task. */
   readonly #begun = new LRUCache<string, true>({ max: MOST_LANES });
   readonly #since: number;
+  /** Answers that tasks of an earlier process wait for, until `start`. */
+  #awaited: (readonly [JournalKey, string])[] = [];
   #runtime: Runtime | undefined;
 
   constructor(parts: RouterParts) {
@@ -113,6 +115,13 @@ export class Router implements Carrier {
   start(runtime: Runtime): void {
     this.#runtime = runtime;
     this.#dispatcher.wake();
+    for (const [key, swarm] of this.#awaited) this.#parts.onAccepted(key, swarm);
+    this.#awaited = [];
+  }
+
+  awaits(key: JournalKey, swarm: string): void {
+    if (this.#runtime === undefined) this.#awaited.push([key, swarm]);
+    else this.#parts.onAccepted(key, swarm);
   }
 
   async stop(): Promise<void> {

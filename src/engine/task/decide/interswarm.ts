@@ -174,6 +174,17 @@ export function nextReplyDue(state: TaskState, limits: ReplyLimits): number | un
   return first;
 }
 
+/** The swarms that have accepted a request of a running task and owe the answer. */
+export function awaitedSwarms({ status, remoteSwarms, outstanding }: TaskState): ReadonlySet<string> {
+  const swarms = new Set<string>();
+  if (status !== "running" || remoteSwarms.length === 0) return swarms;
+  for (const { to, acceptedAt } of outstanding) {
+    const { swarm } = parseAgentAddress(to);
+    if (acceptedAt !== undefined && swarm !== undefined) swarms.add(swarm);
+  }
+  return swarms;
+}
+
 /**
  * Notifies the senders of overdue requests (decision E6). A late answer is still delivered, because the remote swarm stays
  * on record.
