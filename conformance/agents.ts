@@ -214,6 +214,12 @@ export const AGENT_REQUIREMENTS: readonly Requirement[] = [
     ["AGT-BUDGET-06", "ours", "Limits for a day begin again at midnight UTC, and paused tasks continue."],
     ["AGT-BUDGET-07", "ours", "A model call that SIGKILL interrupts counts, so limits hold over restarts."],
     [
+      "AGT-BUDGET-09",
+      "ours",
+      "A task that waits at a limit shared with other tasks continues when their calls used less than estimated.",
+    ],
+    ["AGT-BUDGET-10", "ours", "A caller can have a limit for all days together."],
+    [
       "AGT-BUDGET-08",
       "ours",
       "Owners raise limits that they set; admins raise the others; both are audited.",

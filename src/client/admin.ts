@@ -109,12 +109,21 @@ export class AdminClient {
 
   /** Sets the limits of a caller (`user:ann`) for a day (UTC). `null` returns to the configured ones. */
   setCallerBudget(caller: string, change: BudgetChange | null, options: WriteOptions = {}): Promise<Budget> {
-    return setDailyBudget(this.#transport, caller, change, options);
+    return setDailyBudget(this.#transport, { caller }, change, options);
+  }
+
+  /** Sets the limits of a caller on all days together, such as `user:ann`. `null` returns to the configured ones. */
+  setCallerTotalBudget(
+    caller: string,
+    change: BudgetChange | null,
+    options: WriteOptions = {},
+  ): Promise<Budget> {
+    return setDailyBudget(this.#transport, { caller, total: true }, change, options);
   }
 
   /** Sets the limits of the whole server for a day (UTC). `null` returns to the configured ones. */
   setDayBudget(change: BudgetChange | null, options: WriteOptions = {}): Promise<Budget> {
-    return setDailyBudget(this.#transport, undefined, change, options);
+    return setDailyBudget(this.#transport, "day", change, options);
   }
 
   /** Puts a message into a task of another owner, where the server allows it. */

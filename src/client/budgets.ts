@@ -38,6 +38,8 @@ const Days = z.array(z.looseObject({ day: z.string(), usage: Usage }));
 const UsageReport = z.looseObject({
   today: z.looseObject({ day: z.string(), usage: z.nullable(Usage), agents: AgentUsages }),
   budget: Budget,
+  /** On all days together. Older servers do not report it. */
+  total: z.optional(z.looseObject({ usage: z.nullable(Usage), budget: Budget })),
   days: Days,
 });
 /** What the model calls of the caller's tasks used. */
@@ -57,7 +59,12 @@ export type AdminUsageReport = z.infer<typeof AdminUsageReport>;
 const DailyBudget = z.looseObject({ budget: Budget });
 
 const BudgetPage = z.looseObject({
-  configured: z.looseObject({ task: Budget, caller: Budget, day: Budget }),
+  configured: z.looseObject({
+    task: Budget,
+    caller: Budget,
+    caller_total: z.optional(Budget),
+    day: Budget,
+  }),
   day: Budget,
   callers: z.array(z.looseObject({ caller: z.string(), budget: Budget })),
   next_after: z.nullable(z.string()),
@@ -107,12 +114,14 @@ export function listBudgets(
 /** @param change null returns to the configured limits */
 export async function setDailyBudget(
   transport: Transport,
-  caller: string | undefined,
+  of: "day" | { readonly caller: string; readonly total?: true },
   change: BudgetChange | null,
   options: WriteOptions,
 ): Promise<Budget> {
   const path =
-    caller === undefined ? "/admin/budgets/day" : `/admin/budgets/callers/${encodeURIComponent(caller)}`;
+    of === "day"
+      ? "/admin/budgets/day"
+      : `/admin/budgets/callers/${encodeURIComponent(of.caller)}${of.total === true ? "/total" : ""}`;
   const call =
     change === null
       ? ({ method: "DELETE", path } as const)

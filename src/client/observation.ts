@@ -76,7 +76,7 @@ export const TaskDigest = z.looseObject({
       /** With the reason `budget`: whose limit is reached, which one, and its value. */
       limit: z.exactOptional(
         z.looseObject({
-          scope: z.enum(["owner", "task", "agent", "caller", "day"]),
+          scope: z.enum(["owner", "task", "agent", "caller", "caller_total", "day"]),
           name: z.enum(["max_cost", "max_tokens", "max_calls"]),
           value: z.number(),
         }),

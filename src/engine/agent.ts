@@ -99,7 +99,7 @@ export interface Turn {
   emitDelta(delta: string, call?: StreamedCall): void;
   /** Declares the pieces so far invalid: the answer begins again. */
   resetDeltas(): void;
-  /** Reports the usage of the turn so far. Journaled if the turn fails; an answer has its own `usage`. */
+  /** Reports the usage of the turn so far. Journaled with the turn, unless its answer has a `usage` of its own. */
   reportUsage(usage: Usage): void;
   /**
    * Asks to call a model. Where a budget applies, the call is counted durably before this resolves, so that no crash

@@ -230,7 +230,7 @@ export interface UsageAdd extends RowWrite {
 }
 
 /** What the limits apply to: one caller (`role:id`), or the whole server. */
-export type BudgetScope = { readonly caller: InstanceId } | "day";
+export type BudgetScope = { readonly caller: InstanceId; readonly total?: true } | "day";
 
 /** Replaces the limits that admins set in place of the configured ones. Without any, the configured ones apply. */
 export interface BudgetPut extends RowWrite {
@@ -244,6 +244,8 @@ export type UsageRowWrite = UsageAdd | BudgetPut;
 export interface UsageReads {
   /** Of one caller, or of all. */
   ofDay(day: string, caller?: InstanceId): Promise<UsageTotals | undefined>;
+  /** Of one caller on all days. */
+  total(caller: InstanceId): Promise<UsageTotals | undefined>;
   /** Days with any usage, newest first. `to` is included. */
   days(options: {
     caller?: InstanceId;

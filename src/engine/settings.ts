@@ -187,6 +187,10 @@ export const runtimeSettings = defineSettings({
     default: {},
     doc: "The same for all tasks of one caller in one day (UTC).",
   }),
+  callerTotalBudget: setting("budgets.caller_total", budgetKind, {
+    default: {},
+    doc: "The same for all tasks of one caller on all days together.",
+  }),
   dayBudget: setting("budgets.day", budgetKind, {
     default: {},
     doc: "The same for all tasks of the server in one day (UTC).",

@@ -195,9 +195,9 @@ export const LIMIT_KEYS = { maxCost: "max_cost", maxTokens: "max_tokens", maxCal
 export interface ReachedLimit {
   /**
    * The owner's limit for the task, or one of the operator: for one task, for an agent in one task, for a caller's day
-   * (UTC), for the server's day (UTC).
+   * (UTC), for all tasks of a caller, for the server's day (UTC).
    */
-  readonly scope: "owner" | "task" | "agent" | "caller" | "day";
+  readonly scope: "owner" | "task" | "agent" | "caller" | "caller_total" | "day";
   readonly name: (typeof LIMIT_KEYS)[LimitName];
   readonly value: number;
 }

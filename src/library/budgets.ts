@@ -75,7 +75,10 @@ export class Budgets {
     await this.#runtime.setTaskBudget(key, change, [audit]);
   }
 
-  /** Changes the limits of a caller or of the server for a day (UTC); without a change, the configured ones apply again. */
+  /**
+   * Changes the limits of a caller or of the server for a day (UTC), or of a caller in total; without a change, the
+   * configured ones apply again.
+   */
   setForDay(actor: Actor, scope: BudgetScope, change: BudgetChange | undefined): Promise<void> {
     // One after the other, because a change keeps the limits that it does not name.
     const done = this.#lastChange.then(() => this.#setForDay(actor, scope, change));
@@ -86,12 +89,15 @@ export class Budgets {
   async #setForDay(actor: Actor, scope: BudgetScope, change: BudgetChange | undefined): Promise<void> {
     const owner = scope === "day" ? "" : `${scope.caller.role}:${scope.caller.id}`;
     const limits = change === undefined ? {} : { ...(await this.#reads().limits(scope)), ...change };
-    const details = change === undefined ? { reset: true } : { limits: change };
+    const details = {
+      ...(change === undefined ? { reset: true } : { limits: change }),
+      ...(scope !== "day" && scope.total === true && { total: true }),
+    };
     const audit = this.#record({ actor, right: "admin", key: "", taskId: "", owner, details });
     await this.#runtime.setDailyBudget(scope, limits, [audit]);
   }
 
-  /** The limits for a day (UTC) that apply to a caller or to the server. */
+  /** The limits for a day (UTC) that apply to a caller or to the server, or those of a caller in total. */
   ofDay(scope: BudgetScope): Promise<BudgetLimits> {
     return this.#runtime.dailyBudget(scope);
   }
@@ -115,6 +121,11 @@ export class Budgets {
       agents: await reads.agents(day, MOST_NAMES),
       callers: await reads.callers(day, MOST_NAMES),
     };
+  }
+
+  /** What a caller used on all days. */
+  total(caller: InstanceId): Promise<UsageTotals | undefined> {
+    return this.#reads().total(caller);
   }
 
   /** What a caller used on a day, by agent. Default: today. */

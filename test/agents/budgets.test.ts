@@ -373,6 +373,49 @@ describe("limits by day", () => {
     expect(desk.providers.count).toBe(16);
   });
 
+  it("[AGT-BUDGET-09] tasks that the estimates of others kept waiting continue when there is room again", async () => {
+    const used = deferred<number>();
+    const begun: string[] = [];
+    const run = defineAgent({
+      name: "desk",
+      enableEntrypoint: true,
+      canCompleteTasks: true,
+      run: async (mail) => {
+        await mail.beginCall({ model: "own", inputTokens: 1_000 });
+        begun.push(mail.body);
+        mail.reportUsage({ model: "own", inputTokens: begun.length === 1 ? await used.promise : 10 });
+        mail.complete(mail.body);
+      },
+    });
+    const swarm = defineSwarm({ name: "desk", agents: [run] });
+    const mailroom = await Mailroom.open({
+      swarm,
+      data: false,
+      onProblem: () => {},
+      limits: { callerBudget: { maxTokens: 900 } },
+    });
+    onTestFinished(async () => void (await mailroom.close({ grace: 0 })));
+    const ann = mailroom.user("ann");
+    const first = ann.ask("first");
+    const follow = await ann.post("t0", { taskId: "t0" });
+    expect((await follow.outcome).reason).toBe("budget");
+    for (const id of ["t1", "t2"])
+      expect(await ann.ask(id, { taskId: id })).toMatchObject({ reason: "budget" });
+    expect(begun).toEqual(["first"]);
+    used.resolve(10);
+    expect(await first).toMatchObject({ status: "completed" });
+    for (const id of ["t0", "t1", "t2"]) {
+      const task = await ann.requireTask(id);
+      for await (const event of task.events({ live: true })) if (event.data.status === "completed") break;
+    }
+    // The one that has waited longest comes first.
+    expect(begun).toEqual(["first", "t0", "t1", "t2"]);
+    const kinds: string[] = [];
+    const waited = await ann.requireTask("t2");
+    for await (const { entry } of waited.journal()) kinds.push(entry.t);
+    expect(kinds.filter((kind) => kind === "paused")).toHaveLength(1);
+  });
+
   it("[AGT-BUDGET-06] the next UTC day continues paused tasks with new limits", async () => {
     const clock = new VirtualClock(Date.UTC(2026, 5, 30, 23, 59, 0));
     const desk = await openDesk(lookThen(5), { clock, limits: { dayBudget: { maxCalls: 4 } } });
@@ -389,6 +432,29 @@ describe("limits by day", () => {
     const { usage } = desk.mailroom.store;
     expect((await usage?.ofDay("2026-06-30"))?.calls).toBe(4);
     expect((await usage?.ofDay("2026-07-01"))?.calls).toBeGreaterThanOrEqual(2);
+  });
+
+  it("[AGT-BUDGET-10] a limit of a caller in total does not begin again, and an admin can raise it", async () => {
+    const clock = new VirtualClock(Date.UTC(2026, 5, 30, 23, 59, 0));
+    const limits = { callerTotalBudget: { maxCalls: 8 } };
+    const desk = await openDesk(lookThen(5), { clock, limits });
+    const ann = desk.mailroom.user("ann");
+    expect(await ann.ask("go")).toMatchObject({ status: "completed" });
+    clock.advance(24 * 60 * 60 * 1_000);
+    const paused = await ann.ask("go", { taskId: "t" });
+    expect(paused.response).toContain("the limit for all tasks of user:ann is reached (max_calls: 8");
+    expect(desk.providers.count).toBe(8);
+    clock.advance(24 * 60 * 60 * 1_000);
+    expect(await ann.ask("now?", { taskId: "u" })).toMatchObject({ status: "paused" });
+    expect(await desk.mailroom.user("bob").ask("go")).toMatchObject({ status: "completed" });
+    expect(desk.providers.count).toBe(14);
+    const caller = { role: "user", id: "ann" } as const;
+    await desk.mailroom.runtime.setDailyBudget({ caller, total: true }, { maxCalls: null });
+    for (const id of ["t", "u"]) {
+      const task = await ann.requireTask(id);
+      for await (const event of task.events({ live: true })) if (event.data.status === "completed") break;
+    }
+    expect(desk.providers.count).toBeGreaterThan(14);
   });
 
   it("limits of an admin replace the configured ones, continue tasks and survive a restart", async () => {

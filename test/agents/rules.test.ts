@@ -14,6 +14,7 @@ import {
   Mailroom,
   type ModelAgentOptions,
   modelAgent,
+  type Task,
 } from "../../src/index.js";
 import type { Behaviour } from "./kit/model-server.js";
 import { RULES, validRequest, type WireName } from "./kit/rules.js";
@@ -92,7 +93,16 @@ function oddModel(dice: Dice): (request: StrictRequest, count: number) => Behavi
       );
       return { ...reasoning, ...(dice.chance(0.3) && { text: "Let me see." }), calls: items };
     }
-    if (roll < 55)
+    if (roll < 53)
+      return {
+        ...reasoning,
+        calls: [
+          call("look_up", { item: "1" }),
+          ...Array.from({ length: 1 + dice.below(2) }, (_, at) => call("pay", { item: `${count} ${at}` })),
+          call("look_up", { item: "2" }),
+        ],
+      };
+    if (roll < 56)
       return {
         ...reasoning,
         calls: [call("ask_person", { question: `${count}?` }), call("look_up", { item: "1" })],
@@ -145,6 +155,13 @@ function swarmOf(providers: StrictProviders, options: (typeof MODELS)[number], s
     parameters: { type: "object", properties: { question: { type: "string" } } },
     run: () => "",
   });
+  const pay = defineAction({
+    ...lookUp,
+    name: "pay",
+    description: "Pays",
+    idempotent: false,
+    approval: true,
+  });
   const run = modelAgent(
     { ...options, system: "You work.", streamTokens, contextWindow: 9_000, maxRetries: 3 },
     providers.environment,
@@ -158,14 +175,29 @@ function swarmOf(providers: StrictProviders, options: (typeof MODELS)[number], s
         enableEntrypoint: name === "head",
         canCompleteTasks: name === "head",
         commTargets: AGENTS.filter((other) => other !== name),
-        actions: [lookUp, askPerson],
+        actions: [lookUp, askPerson, pay],
         run,
       }),
     ),
   });
 }
 
-/** A person who writes, interrupts, answers breakpoints and cancels. */
+/** Approves, changes or rejects what waits; sometimes only the first call. */
+async function decide(task: Task, waiting: readonly { readonly id: string }[], dice: Dice): Promise<void> {
+  const some = dice.chance(0.5) ? waiting : waiting.slice(0, 1);
+  const ended = await task.decide(
+    some.map(({ id: callId }) =>
+      dice.chance(0.3)
+        ? { callId, decision: "reject", reason: "too much" }
+        : { callId, decision: "approve", ...(dice.chance(0.3) && { args: { item: "changed 5" } }) },
+    ),
+  );
+  if (ended.status === "paused" && (ended.approvals ?? []).length > 0) {
+    await decide(task, ended.approvals ?? [], dice);
+  }
+}
+
+/** A person who writes, interrupts, answers breakpoints, decides approvals and cancels. */
 async function person(user: Instance, dice: Dice, enough: () => boolean): Promise<void> {
   for (let round = 0; !enough(); round++) {
     const taskId = `t${Math.floor(round / 6)}`;
@@ -175,9 +207,10 @@ async function person(user: Instance, dice: Dice, enough: () => boolean): Promis
     });
     if (dice.chance(0.3)) await user.post("No, stop!", { taskId, type: "interrupt" }).catch(() => {});
     if (dice.chance(0.05)) await task.cancel();
-    await outcome;
+    const { approvals = [] } = await outcome;
     // Half of the time they write something else instead of answering.
-    if ((await task.status()) === "paused" && dice.chance(0.5)) await task.answer("yes").catch(() => {});
+    if ((await task.status()) !== "paused" || dice.chance(0.5)) continue;
+    await (approvals.length > 0 ? decide(task, approvals, dice) : task.answer("yes")).catch(() => {});
   }
 }
 

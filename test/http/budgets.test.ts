@@ -119,6 +119,7 @@ describe("budgets", () => {
       `/admin/tasks/${key}/budget`,
       "/admin/budgets/day",
       "/admin/budgets/callers/user:user-ann",
+      "/admin/budgets/callers/user:user-ann/total",
     ]) {
       expect((await harness.call(path, { token: ANN, json: { budget: { max_calls: 99 } } })).status).toBe(
         403,
@@ -133,6 +134,15 @@ describe("budgets", () => {
       configured: { task: { max_calls: 1 }, caller: { max_calls: 2 }, day: {} },
       callers: [{ caller: "user:user-ann", budget: { max_calls: 3 } }],
     });
+    const total = async () => (await as(ANN).getUsage()).total;
+    expect(await total()).toMatchObject({ usage: { calls: 3 }, budget: {} });
+    expect(await admin.setCallerTotalBudget("user:user-ann", { max_calls: 90 })).toEqual({ max_calls: 90 });
+    expect((await total())?.budget).toEqual({ max_calls: 90 });
+    // Beside the limits for a day.
+    expect((await admin.getBudgets()).callers).toEqual([
+      { caller: "user:user-ann", budget: { max_calls: 3 } },
+    ]);
+    expect(await admin.setCallerTotalBudget("user:user-ann", null)).toEqual({});
     expect(await admin.setDayBudget({ max_cost: 10 })).toEqual({ max_cost: 10 });
     // Changes at the same time keep each other's limits.
     await Promise.all([
@@ -145,7 +155,7 @@ describe("budgets", () => {
     await reached("completed");
     expect(await admin.setCallerBudget("user:user-ann", null)).toEqual({ max_calls: 2 });
     expect((await audited(ROOT)).filter((line) => line.startsWith("admin:root budget admin"))).toHaveLength(
-      8,
+      10,
     );
     const unknown = await harness.call(`/admin/tasks/${key}/budget`, {
       token: ROOT,

@@ -192,7 +192,7 @@ export const mapSettings = defineSettings({
     doc: "Give every caller agents and conversations of its own, invisible to other callers.",
   }),
   summaryModel: text("map.summary_model", {
-    doc: "Model that writes summaries, such as `openai/gpt-5-mini`; keys and proxy as for agents. Without one, summaries are extractive.",
+    doc: "Model that writes summaries, such as `openai/gpt-5-mini`; keys and proxy as for agents. Without one, summaries are extractive. Its calls belong to no task: usage and budgets do not include them.",
   }),
   summaryTimeout: duration("map.summary_timeout", {
     min: 1,

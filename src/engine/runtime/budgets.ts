@@ -1,8 +1,9 @@
 /**
- * Limits on what model calls use: per task, per agent in a task, and per day (UTC) for a caller and for the server. A call
- * is counted durably before it starts, so a limit is exceeded by at most the calls that are running, whatever crashes.
+ * Limits on what model calls use: per task, per agent in a task, for a caller per day (UTC) and in total, and per day for
+ * the server. A call is counted durably before it starts, so a limit is exceeded by at most the calls that are running, whatever crashes.
  */
 import { MailroomError } from "../../base/index.js";
+import type { JournalKey } from "../../journal/index.js";
 import { type PlannedCall, TurnHeldError, type Usage } from "../agent.js";
 import type { BudgetScope, InstanceId, Store, UsageAdd, UsageReads } from "../ports.js";
 import type { RuntimeLimits } from "../settings.js";
@@ -32,7 +33,7 @@ import { instanceKey, type LiveTask, type TaskKernel } from "./task-work.js";
 export interface BudgetsParts {
   readonly store: Store;
   readonly kernel: TaskKernel;
-  readonly limits: Pick<RuntimeLimits, "callerBudget" | "dayBudget">;
+  readonly limits: Pick<RuntimeLimits, "callerBudget" | "callerTotalBudget" | "dayBudget">;
   readonly rules: () => SwarmRules;
   readonly now: () => number;
 }
@@ -46,6 +47,8 @@ interface Level {
   readonly of: string;
   /** Who can raise it. */
   readonly raise: string;
+  /** Whether other tasks count toward it. */
+  readonly shared?: true;
 }
 
 /** Limits by day, and what counts toward them. */
@@ -53,8 +56,11 @@ interface Today {
   /** How many pending calls had become durable when it was read. */
   readonly settled: number;
   readonly caller: BudgetLimits;
+  /** Of the caller on all days. */
+  readonly total: BudgetLimits;
   readonly all: BudgetLimits;
   readonly callerUsed: UsageTotals | undefined;
+  readonly totalUsed: UsageTotals | undefined;
   readonly allUsed: UsageTotals | undefined;
 }
 
@@ -67,14 +73,16 @@ export class Budgets {
   #pendingInAll = NO_USAGE;
   /** Grows whenever a pending call has become durable: totals that were read before are outdated. */
   #settled = 0;
+  /** Tasks that were refused at a limit which they share with other tasks, the longest waiting first. */
+  readonly #waiting = new Map<JournalKey, InstanceId>();
 
   constructor(parts: BudgetsParts) {
     this.#parts = parts;
-    const { callerBudget, dayBudget } = parts.limits;
-    if (parts.store.usage === undefined && (hasLimit(callerBudget) || hasLimit(dayBudget))) {
+    const { callerBudget, callerTotalBudget, dayBudget } = parts.limits;
+    if (parts.store.usage === undefined && [callerBudget, callerTotalBudget, dayBudget].some(hasLimit)) {
       throw new MailroomError(
         "bad_input",
-        "this store counts no usage by day: set no budgets.caller and budgets.day",
+        "this store counts no usage by day: set no budgets.caller, budgets.caller_total and budgets.day",
       );
     }
   }
@@ -93,6 +101,7 @@ export class Budgets {
     for (const level of levels) {
       const reached = reachedLimit(level.limits, level.used);
       if (reached !== undefined) {
+        if (level.shared === true) this.#wait(live.key, instance);
         throw new TurnHeldError("budget", reachedText(level, reached), limitOf(level, reached));
       }
       if (level.limits.maxCost !== undefined && call.cost === undefined) {
@@ -144,9 +153,37 @@ export class Budgets {
   async admits(state: TaskState): Promise<boolean> {
     const waiting = [...state.agents].filter(([, { mailbox }]) => mailbox.length > 0).map(([name]) => name);
     const today = await this.#read(state.instance);
-    return waiting.every((agent) =>
-      this.#levels(state, agent, today).every(({ limits, used }) => reachedLimit(limits, used) === undefined),
-    );
+    const levels = [
+      ...waiting.flatMap((agent) => this.#taskLevels(state, agent)),
+      ...this.#sharedLevels(state.instance, today),
+    ];
+    const reached = levels.filter(({ limits, used }) => reachedLimit(limits, used) !== undefined);
+    if (reached.some(({ shared }) => shared === true)) this.#wait(state.key, state.instance);
+    return reached.length === 0;
+  }
+
+  /** The task that has waited longest at a shared limit that has room now. It no longer waits. */
+  async nextWithRoom(
+    isHeld: (key: JournalKey, instance: string) => boolean,
+  ): Promise<JournalKey | undefined> {
+    const full = new Set<string>();
+    for (const [key, instance] of [...this.#waiting]) {
+      const caller = instanceKey(instance);
+      if (full.has(caller) || !isHeld(key, caller)) continue;
+      const levels = this.#sharedLevels(instance, await this.#read(instance));
+      if (levels.some(({ limits, used }) => reachedLimit(limits, used) !== undefined)) full.add(caller);
+      else if (this.#waiting.delete(key)) return key;
+    }
+    return undefined;
+  }
+
+  /** The task has ended. */
+  forget(key: JournalKey): void {
+    this.#waiting.delete(key);
+  }
+
+  #wait(key: JournalKey, instance: InstanceId): void {
+    if (!this.#waiting.has(key)) this.#waiting.set(key, instance);
   }
 
   /** Limits of a caller or of the server per day, as an admin set them or as they are configured. */
@@ -175,11 +212,14 @@ export class Budgets {
     const day = utcDay(this.#parts.now());
     const settled = this.#settled;
     const caller = await this.#limits({ caller: instance }, usage);
+    const total = await this.#limits({ caller: instance, total: true }, usage);
     const all = await this.#limits("day", usage);
     return {
       settled,
       caller,
+      total,
       all,
+      totalUsed: hasLimit(total) ? await usage?.total(instance) : undefined,
       callerUsed: hasLimit(caller) ? await usage?.ofDay(day, instance) : undefined,
       allUsed: hasLimit(all) ? await usage?.ofDay(day) : undefined,
     };
@@ -187,7 +227,10 @@ export class Budgets {
 
   /** All limits that apply to an agent of a task. The caller must decide before it waits for anything. */
   #levels(state: TaskState, agent: string, today: Today): readonly Level[] {
-    const caller = instanceKey(state.instance);
+    return [...this.#taskLevels(state, agent), ...this.#sharedLevels(state.instance, today)];
+  }
+
+  #taskLevels(state: TaskState, agent: string): readonly Level[] {
     const rules = this.#parts.rules();
     const { adminBudget } = state;
     const used = state.usage ?? NO_USAGE;
@@ -213,12 +256,27 @@ export class Budgets {
         of: `the limit for agent '${agent}' in one task`,
         raise: BY_ADMIN,
       },
+    ];
+  }
+
+  #sharedLevels(instance: InstanceId, today: Today): readonly Level[] {
+    const caller = instanceKey(instance);
+    return [
       {
         limits: today.caller,
         used: addTotals(today.callerUsed ?? NO_USAGE, this.#pending.get(caller) ?? NO_USAGE),
         scope: "caller",
         of: `the daily limit (UTC) for ${caller}`,
         raise: `${BY_ADMIN}, or the task continues tomorrow`,
+        shared: true,
+      },
+      {
+        limits: today.total,
+        used: addTotals(today.totalUsed ?? NO_USAGE, this.#pending.get(caller) ?? NO_USAGE),
+        scope: "caller_total",
+        of: `the limit for all tasks of ${caller}`,
+        raise: BY_ADMIN,
+        shared: true,
       },
       {
         limits: today.all,
@@ -226,13 +284,14 @@ export class Budgets {
         scope: "day",
         of: "the server's daily limit (UTC)",
         raise: `${BY_ADMIN}, or the task continues tomorrow`,
+        shared: true,
       },
     ];
   }
 
   async #limits(scope: BudgetScope, usage: UsageReads | undefined): Promise<BudgetLimits> {
-    const { callerBudget, dayBudget } = this.#parts.limits;
-    const configured = scope === "day" ? dayBudget : callerBudget;
+    const { callerBudget, callerTotalBudget, dayBudget } = this.#parts.limits;
+    const configured = scope === "day" ? dayBudget : scope.total === true ? callerTotalBudget : callerBudget;
     const set = await usage?.limits(scope);
     return set === undefined ? configured : changedLimits(configured, set);
   }

@@ -15,7 +15,7 @@ export interface RecoveryParts {
   readonly kernel: TaskKernel;
   readonly clock: Clock;
   readonly loop: Loop;
-  readonly retryHeld: (key: JournalKey) => Promise<void>;
+  readonly retryHeld: (key: JournalKey) => Promise<unknown>;
   readonly isOpen: () => boolean;
   readonly report: Report;
 }

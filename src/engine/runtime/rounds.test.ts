@@ -231,6 +231,27 @@ describe("interrupts", () => {
     expect(world.kinds(posted.key).filter((kind) => kind === "turn")).toHaveLength(1);
   });
 
+  it("streamed text of an interrupted turn has a lower attempt than what follows", async () => {
+    const { fakeAgents, definition } = officeOfFakes();
+    const world = await openWorld(definition);
+    const posted = await world.runtime.post(ULLA, { body: "slow", taskId: "t" });
+    const attempts: number[] = [];
+    world.runtime.watchText(posted.key, ({ attempt }) => attempts.push(attempt));
+    const { turn } = await fakeAgents.next("boss");
+    await world.settle();
+    for (const text of ["one", "two", "three"]) {
+      turn.emitDelta(text);
+      turn.resetDeltas();
+    }
+    await world.runtime.post(ULLA, { body: "quick", taskId: "t", type: "interrupt" });
+    const second = await fakeAgents.next("boss");
+    await world.settle();
+    second.turn.emitDelta("four");
+    second.answer(complete("done"));
+    await posted.outcome;
+    expect(attempts).toEqual([1, 2, 2, 3, 3, 4, 4]);
+  });
+
   it("a running action finishes, the calls after it do not start, and the interrupt comes next", async () => {
     let finish: (value: string) => void = () => {};
     const wait = () => new Promise<string>((resolve) => (finish = resolve));

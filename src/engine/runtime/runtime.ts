@@ -235,6 +235,8 @@ export class Runtime {
     const heldTasks = new HeldTasks({
       clock,
       retry: (key) => this.#retry(key),
+      nextWithRoom: (isHeld) => budgets.nextWithRoom(isHeld),
+      ended: (key) => budgets.forget(key),
       failed: (cause, task) => {
         if (isOpen()) report({ code: "retry_failed", message: messageOf(cause), task, cause });
       },
@@ -563,11 +565,12 @@ export class Runtime {
   }
 
   /** A held task counts as running once it is retried. */
-  async #retry(key: JournalKey): Promise<void> {
+  async #retry(key: JournalKey): Promise<boolean> {
     const live = await this.#kernel.load(key);
-    if (live?.state.held === "budget" && !(await this.#budgets.admits(live.state))) return;
+    if (live?.state.held === "budget" && !(await this.#budgets.admits(live.state))) return false;
     if (live !== undefined) this.#admission.assertCapacityIn(live);
     await this.#command(key, { type: "retry" }, {});
+    return true;
   }
 
   #command(key: JournalKey, command: Command, handling: Handling<Tasks>): Promise<void> {

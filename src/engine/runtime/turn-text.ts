@@ -30,6 +30,11 @@ export class TurnText {
     this.#attempt = attempt;
   }
 
+  /** Grows with every reset. */
+  get attempt(): number {
+    return this.#attempt;
+  }
+
   /** @returns the piece to publish; undefined beyond the limit */
   add(delta: string, call: StreamedCall | undefined): DeltaNotification | undefined {
     const id = call?.id ?? "";

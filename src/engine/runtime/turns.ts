@@ -345,7 +345,8 @@ export class Turns {
       this.#failed(live, turn, error);
       return;
     }
-    const usage = turn.usedBefore === undefined ? copy.usage : sumOf(turn.usedBefore, copy.usage);
+    const own = copy.usage ?? turn.usage;
+    const usage = turn.usedBefore === undefined ? own : sumOf(turn.usedBefore, own);
     const counted = usage === undefined ? copy : { ...copy, usage };
     const command = {
       type: "answer",
@@ -419,7 +420,9 @@ export class Turns {
         const runsAgain = mayStart && this.#isCurrent(live, turn) && hasMail(live, turn);
         if (!runsAgain) return this.leave(live, turn);
         const upTo = this.#runsAhead(turn.agent) ? Number.POSITIVE_INFINITY : live.durable;
-        this.#run(live, turn.agent, withInterrupts(live, turn, upTo), turn.attempt + 1, {
+        // Above the number of everything that it has streamed.
+        const attempt = Math.max(turn.attempt + 1, turn.text?.attempt ?? 0);
+        this.#run(live, turn.agent, withInterrupts(live, turn, upTo), attempt, {
           usedBefore: usedBy(turn),
           counted: turn.counted,
         });

@@ -84,17 +84,24 @@ function putBudget({ db }: WriteContext): (write: BudgetPut) => void {
   };
 }
 
-interface StoredUsage {
-  readonly day: string;
-  readonly role: string;
-  readonly instance: string;
-  readonly agent: string;
+interface StoredSums {
   readonly calls: number;
   readonly failed_calls: number;
   readonly input_tokens: number;
   readonly output_tokens: number;
   readonly cached_tokens: number;
   readonly cost: number | null;
+}
+
+interface StoredTotals extends StoredSums {
+  readonly days: number;
+}
+
+interface StoredUsage extends StoredSums {
+  readonly day: string;
+  readonly role: string;
+  readonly instance: string;
+  readonly agent: string;
 }
 
 interface StoredBudget {
@@ -105,11 +112,17 @@ interface StoredBudget {
 
 const COLUMNS =
   "day, role, instance, agent, calls, failed_calls, input_tokens, output_tokens, cached_tokens, cost";
+const SUMS =
+  "sum(calls) AS calls, sum(failed_calls) AS failed_calls, sum(input_tokens) AS input_tokens, " +
+  "sum(output_tokens) AS output_tokens, sum(cached_tokens) AS cached_tokens, sum(cost) AS cost";
 const EXPENSIVE = "ifnull(cost, 0) DESC, input_tokens + output_tokens DESC";
 
 export function createUsageReads(db: Database, ready: () => void): UsageReads {
   const one = db.prepare<[object], StoredUsage>(
     `SELECT ${COLUMNS} FROM usage WHERE day = @day AND role = @role AND instance = @instance AND agent = ''`,
+  );
+  const total = db.prepare<[object], StoredTotals>(
+    `SELECT count(*) AS days, ${SUMS} FROM usage WHERE role = @role AND instance = @instance AND agent = ''`,
   );
   const days = db.prepare<[object], StoredUsage>(
     `SELECT ${COLUMNS} FROM usage WHERE role = @role AND instance = @instance AND agent = ''
@@ -135,6 +148,11 @@ export function createUsageReads(db: Database, ready: () => void): UsageReads {
       ready();
       const row = one.get({ day, ...scopeOf(caller) });
       return row === undefined ? undefined : toTotals(row);
+    },
+    async total(caller) {
+      ready();
+      const row = total.get(scopeOf(caller));
+      return row === undefined || row.days === 0 ? undefined : toTotals(row);
     },
     async days({ caller, from = "", to = "~", limit }) {
       ready();
@@ -168,7 +186,10 @@ function scopeOf(caller: InstanceId | undefined): { role: string; instance: stri
 }
 
 function keyOf(scope: BudgetScope): { role: string; instance: string } {
-  return scope === "day" ? ALL : scopeOf(scope.caller);
+  if (scope === "day") return ALL;
+  const { caller, total } = scope;
+  // Apart from the callers' limits for a day, which are listed by role.
+  return total === true ? { role: "", instance: `total:${caller.role}:${caller.id}` } : scopeOf(caller);
 }
 
 function toInstance({ role, instance }: Pick<StoredUsage, "role" | "instance">): InstanceId {
@@ -182,7 +203,7 @@ function toLimits({ limits }: StoredBudget): BudgetChange {
   return JSON.parse(limits);
 }
 
-function toTotals(row: StoredUsage): UsageTotals {
+function toTotals(row: StoredSums): UsageTotals {
   return {
     calls: row.calls,
     failedCalls: row.failed_calls,

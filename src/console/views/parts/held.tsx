@@ -83,10 +83,10 @@ function changeOf(task: TaskRef, agent: string, { scope, name }: Limit, value: n
         body: { agents: { [agent]: budget } },
       };
     case "caller":
-      return {
-        path: `admin/budgets/callers/${encodeURIComponent(principalOf(task.owner))}`,
-        body: { budget },
-      };
+    case "caller_total": {
+      const path = `admin/budgets/callers/${encodeURIComponent(principalOf(task.owner))}`;
+      return { path: scope === "caller" ? path : `${path}/total`, body: { budget } };
+    }
     case "day":
       return { path: "admin/budgets/day", body: { budget } };
   }

@@ -1,5 +1,12 @@
 /** What model calls used, and the limits on it: of the caller, and for admins of everybody. */
-import { type Actor, budgetView, readBudgetChange, recordOf, usageView } from "../../../engine/index.js";
+import {
+  type Actor,
+  type BudgetScope,
+  budgetView,
+  readBudgetChange,
+  recordOf,
+  usageView,
+} from "../../../engine/index.js";
 import {
   ADMINS,
   type Caller,
@@ -86,7 +93,12 @@ export function budgetRoutes({ mailroom }: MailDoor): Route[] {
         };
         const days = (await budgets.days({ ...query, caller: instance })).map(ofDay);
         const budget = budgetView(await budgets.ofDay({ caller: instance }));
-        return { status: 200, body: { today, budget, days } };
+        const all = await budgets.total(instance);
+        const total = {
+          usage: all === undefined ? null : usageView(all),
+          budget: budgetView(await budgets.ofDay({ caller: instance, total: true })),
+        };
+        return { status: 200, body: { today, budget, total, days } };
       },
     }),
     defineRoute({
@@ -168,11 +180,12 @@ export function budgetRoutes({ mailroom }: MailDoor): Route[] {
           const budget = budgetView(await budgets.ofDay({ caller }));
           callers.push({ caller: `${caller.role}:${caller.id}`, budget });
         }
-        const { callerBudget, dayBudget } = runtime.limits;
+        const { callerBudget, callerTotalBudget, dayBudget } = runtime.limits;
         const body = {
           configured: {
             task: budgetView(runtime.rules.budget),
             caller: budgetView(callerBudget),
+            caller_total: budgetView(callerTotalBudget),
             day: budgetView(dayBudget),
           },
           day: budgetView(await budgets.ofDay("day")),
@@ -184,16 +197,21 @@ export function budgetRoutes({ mailroom }: MailDoor): Route[] {
     }),
     ...dailyRoutes("day"),
     ...dailyRoutes("caller"),
+    ...dailyRoutes("total"),
   ];
 
-  function dailyRoutes(kind: "day" | "caller"): Route[] {
+  function dailyRoutes(kind: "day" | "caller" | "total"): Route[] {
     const isDay = kind === "day";
-    const path = isDay ? "/admin/budgets/day" : "/admin/budgets/callers/{caller}";
+    const ofCaller = "/admin/budgets/callers/{caller}";
+    const path = { day: "/admin/budgets/day", caller: ofCaller, total: `${ofCaller}/total` }[kind];
     const whose = isDay ? "the server" : "a caller";
+    const when = kind === "total" ? "on all days together" : "for a day";
     const params = isDay ? NO_INPUT.params : CallerPath;
-    const name = isDay ? "DayBudget" : "CallerBudget";
-    const scopeOf = (given: object) =>
-      "caller" in given ? { caller: instanceNamed(String(given.caller)) } : ("day" as const);
+    const name = { day: "DayBudget", caller: "CallerBudget", total: "CallerTotalBudget" }[kind];
+    const scopeOf = (given: object): BudgetScope =>
+      "caller" in given
+        ? { caller: instanceNamed(String(given.caller)), ...(kind === "total" && { total: true }) }
+        : "day";
     const shared = {
       ...NO_INPUT,
       path,
@@ -207,7 +225,7 @@ export function budgetRoutes({ mailroom }: MailDoor): Route[] {
         ...shared,
         id: `adminSet${name}`,
         method: "POST",
-        summary: `Set the limits of ${whose} for a day`,
+        summary: `Set the limits of ${whose} ${when}`,
         description:
           "In place of the configured ones, from now on. A number sets a limit, null lifts it, and absent keeps it. Tasks " +
           "that were paused at a limit continue if no limit is reached.",
@@ -224,7 +242,7 @@ export function budgetRoutes({ mailroom }: MailDoor): Route[] {
         ...shared,
         id: `adminReset${name}`,
         method: "DELETE",
-        summary: `Return to the configured limits of ${whose} for a day`,
+        summary: `Return to the configured limits of ${whose} ${when}`,
         async handle({ params: given, request }, caller) {
           const scope = scopeOf(given);
           noteAccess(request, caller, `an admin reset the budget of ${whose}`);

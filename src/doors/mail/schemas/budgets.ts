@@ -33,6 +33,9 @@ export const UsageReport = z
       agents: z.array(AgentUsage).meta({ description: "The most expensive first." }),
     }),
     budget: BudgetBody.meta({ description: "Limits of the caller for a day (UTC)." }),
+    total: z
+      .object({ usage: UsageBody.nullable(), budget: BudgetBody })
+      .meta({ description: "Usage and limits of the caller on all days together." }),
     days: UsageDays,
   })
   .meta({ id: "UsageReport", description: "What the model calls of the caller's tasks used." });
@@ -81,7 +84,7 @@ export const TaskBudgetAnswer = z
 
 export const DailyBudgetAnswer = z
   .object({ budget: BudgetBody })
-  .meta({ id: "DailyBudget", description: "Limits for a day (UTC) that apply from now on." });
+  .meta({ id: "DailyBudget", description: "Limits that apply from now on." });
 
 export const CallerPath = z.object({
   caller: z
@@ -97,7 +100,7 @@ export const BudgetPageQuery = z.object({
 
 export const BudgetPage = z
   .object({
-    configured: z.object({ task: BudgetBody, caller: BudgetBody, day: BudgetBody }),
+    configured: z.object({ task: BudgetBody, caller: BudgetBody, caller_total: BudgetBody, day: BudgetBody }),
     day: BudgetBody.meta({ description: "Limits of the server for a day (UTC) that apply." }),
     callers: z
       .array(z.object({ caller: z.string(), budget: BudgetBody }))

@@ -16,10 +16,10 @@ export const AdminDigestRequest = z
 
 const ReachedLimit = z
   .object({
-    scope: z.enum(["owner", "task", "agent", "caller", "day"]).meta({
+    scope: z.enum(["owner", "task", "agent", "caller", "caller_total", "day"]).meta({
       description:
         "`owner` raises it with `POST /tasks/{task_id}/budget`; an admin raises the others: for the task and the agent " +
-        "with `POST /admin/tasks/{key}/budget`, for the day with `POST /admin/budgets/…`.",
+        "with `POST /admin/tasks/{key}/budget`, for a caller and the day with `POST /admin/budgets/…`.",
     }),
     name: z.enum(["max_cost", "max_tokens", "max_calls"]),
     value: z.number(),
