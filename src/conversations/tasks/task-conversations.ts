@@ -376,6 +376,9 @@ export class TaskConversations implements ConversationOperations {
     const { answers } = this.#parts;
     const key = keyOfConversation(conversationId);
     if (instance === undefined || answers === undefined || key === undefined) return undefined;
+    // First what costs little: most callers are owners.
+    const row = await this.#parts.store.tasks.byKey(key);
+    if (row?.status !== "paused" || ownsTask(actor, row.instance)) return undefined;
     const waiting = await answers.find(instance, key);
     return waiting === undefined ? undefined : this.#toWaiting(waiting, {});
   }
