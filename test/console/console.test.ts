@@ -163,6 +163,17 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
     await page.getByText(`State as of #${done.number - 1}`).waitFor();
     await page.keyboard.press("l");
     await page.getByText(`#${done.number} of ${done.number}`).waitFor();
+    await page.keyboard.press("/");
+    const search = page.getByRole("combobox");
+    await typeInto(search, "#3");
+    await page.getByRole("option", { name: "Entry #3 of this task" }).waitFor();
+    await search.press("Enter");
+    await page.getByRole("complementary", { name: "Inspector" }).getByText("#3", { exact: true }).waitFor();
+    await page.keyboard.press("/");
+    await typeInto(search, "@metrics");
+    await page.getByRole("option", { name: "@metrics" }).waitFor();
+    await search.press("Enter");
+    await page.getByRole("button", { name: "only metrics ×" }).click();
     for (const [key, text] of [
       ["2", "by user:ann@ops, entrypoint lead"],
       ["3", "in memory"],

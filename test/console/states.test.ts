@@ -136,6 +136,100 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
     expect(wrong).toEqual([]);
   });
 
+  it("says how long a busy server wants it to wait, and tries again then", async () => {
+    const { url } = await serveOps({ dev: true });
+    const { page, wrong } = await open(url, "user:ann");
+    let refused = false;
+    await page.route(/\/tasks\?limit=/, async (route) => {
+      if (refused) return await route.continue();
+      refused = true;
+      await route.fulfill({
+        status: 503,
+        headers: { "retry-after": "2" },
+        json: { error: { code: "overloaded", message: "too many requests wait" } },
+      });
+    });
+    await page.goto(`${url}/console/tasks`);
+    await page
+      .getByRole("alert")
+      .getByText(/The page tries again in \d s/)
+      .waitFor();
+    await page.getByText("No tasks yet").waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  it("offers to reload when the server has another version", async () => {
+    const { url } = await serveOps({ dev: true });
+    const { page, wrong } = await open(url, "user:ann");
+    const hello = {
+      cursor: "0",
+      version: "9.9.9",
+      started_at: 0,
+      swarm: "ops",
+      definition: "",
+      caller: { role: "user", id: "ann" },
+      dev: true,
+    };
+    await page.route(/\/feed(?:\?|$)/, (route) =>
+      route.fulfill({
+        contentType: "text/event-stream",
+        body: `event: hello\ndata: ${JSON.stringify(hello)}\n\n`,
+      }),
+    );
+    await page.goto(`${url}/console/tasks`);
+    await page.getByRole("button", { name: "Reload for 9.9.9" }).waitFor();
+    expect(wrong).toEqual([]);
+  });
+
+  it("replaces a screen that has a fault, and leaves the others", async () => {
+    const { url } = await serveOps({ dev: true });
+    const { page } = await open(url);
+    await page.route(/\/swarms\/dump/, (route) => route.fulfill({ json: { swarm_name: "ops" } }));
+    await page.goto(`${url}/console/swarm`);
+    await page.getByRole("alert").getByText("This screen has a fault").waitFor();
+    await page.getByRole("button", { name: "Copy the report" }).waitFor();
+    await expectAccessible(page, "a screen with a fault");
+    await page.getByRole("link", { name: /Access/ }).click();
+    await page.getByText("Create a token").first().waitFor();
+  });
+
+  it("cancels all tasks of a filter, and shows the tasks of a time", async () => {
+    const served = await serveOps({ dev: true });
+    const { url } = served;
+    const ids = await Promise.all([1, 2, 3].map((n) => served.post("user:ann", `${INCIDENT} (${n})`)));
+    const other = await served.post("user:bob", INCIDENT);
+    for (const id of ids) await served.until("user:ann", id, "paused");
+    await served.until("user:bob", other, "paused");
+    const { page, wrong } = await open(url);
+    await page.goto(`${url}/console/tasks?owner=user:ann`);
+    await page.getByRole("option").nth(2).waitFor();
+    await page.getByRole("button", { name: "Cancel all of them" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel 3 tasks" }).click();
+    for (const id of ids) await served.until("user:ann", id, "cancelled");
+    expect((await served.journal("user:bob", other)).status).toBe("paused");
+    await page.goto(`${url}/console/tasks`);
+    await page.getByRole("option").nth(3).waitFor();
+    // The left half of the strip is older than all tasks.
+    const strip = await page.locator(".outcomes-box").boundingBox();
+    if (strip === null) throw new Error("there is no strip");
+    const middle = strip.y + strip.height / 2;
+    await page.mouse.move(strip.x + 2, middle);
+    await page.mouse.down();
+    await page.mouse.move(strip.x + 60, middle, { steps: 4 });
+    await page.mouse.up();
+    await page.getByText("No task matches").waitFor();
+    await page
+      .getByRole("button", { name: /Remove the filter from .* until/ })
+      .first()
+      .click();
+    await page.getByRole("option").nth(3).waitFor();
+    await page.getByRole("button", { name: "Time" }).click();
+    await page.getByRole("menuitem", { name: "last hour" }).click();
+    await page.getByRole("option").nth(3).waitFor();
+    expect(new URL(page.url()).searchParams.get("since")).toBe("1h");
+    expect(wrong).toEqual([]);
+  });
+
   describe("for each role", () => {
     const PAST = [
       "/admin/tasks",

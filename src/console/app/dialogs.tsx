@@ -15,7 +15,7 @@ import type { TaskSummary } from "../data/shapes.js";
 import { firstLine, grouped, plural, principalOf } from "../model/words.js";
 import { dialog, screenCommands, type TaskRef } from "../nav/dialogs.js";
 import { setSingleKeys, singleKeys, useKeys } from "../nav/keys.js";
-import { go, href } from "../nav/route.js";
+import { go, href, route, setQuery } from "../nav/route.js";
 import { Icon } from "../ui/icon.js";
 import { Dialog, Kbd, toast } from "../ui/kit.js";
 import { Text } from "../ui/text.js";
@@ -353,7 +353,20 @@ function Palette() {
       stop.abort();
     };
   }, [text]);
-  const choices = [...(query === "" || only ? commands : [...found, ...commands])];
+  const entry = /^#(\d+)$/.exec(query)?.[1];
+  const inTask = route.value.id !== undefined && /^(?:tasks|all)$/.test(route.value.screen);
+  const jump: Choice[] =
+    entry !== undefined && inTask
+      ? [
+          {
+            id: "entry",
+            name: `Entry #${entry} of this task`,
+            note: "",
+            run: () => setQuery({ sel: entry, at: undefined }),
+          },
+        ]
+      : [];
+  const choices = [...jump, ...(query === "" || only ? commands : [...found, ...commands])];
   const run = (choice: Choice | undefined) => {
     if (choice === undefined) return;
     close();

@@ -25,11 +25,14 @@ export interface TaskRow {
 export interface TaskFilter {
   readonly status: readonly Status[];
   readonly owner: string;
+  /** A time (ISO 8601), or how long ago: `15m`, `24h`, `7d`. */
   readonly since: string;
+  /** A time (ISO 8601). */
+  readonly until: string;
   readonly text: string;
 }
 
-const NO_FILTER: TaskFilter = { status: [], owner: "", since: "", text: "" };
+const NO_FILTER: TaskFilter = { status: [], owner: "", since: "", until: "", text: "" };
 
 export const counts = signal<TaskCounts | undefined>(undefined);
 /** Rises when rows changed. */
@@ -42,6 +45,8 @@ export const heldBack = signal(0);
 
 const PAGE = 200;
 const SETTLE = 250;
+/** Tasks that are cancelled together. */
+const MOST_CANCELLED = 5_000;
 
 const rows = new Map<string, TaskRow>();
 /** Keys that came with a page of the list, not with the feed. */
@@ -74,7 +79,10 @@ function fromSummary(task: TaskSummary, before: TaskRow | undefined): TaskRow {
 
 function since(text: string): number | undefined {
   const found = /^(\d+)(m|h|d)$/.exec(text);
-  if (found === null) return undefined;
+  if (found === null) {
+    const at = Date.parse(text);
+    return Number.isNaN(at) ? undefined : at;
+  }
   const unit = { m: 60_000, h: 3_600_000, d: 86_400_000 }[found[2] ?? "m"] ?? 60_000;
   return Date.now() - Number(found[1]) * unit;
 }
@@ -84,6 +92,8 @@ function matches(row: TaskRow): boolean {
   if (filter.owner !== "" && !row.owner.startsWith(filter.owner)) return false;
   const from = since(filter.since);
   if (from !== undefined && row.startedAt < from) return false;
+  const until = since(filter.until);
+  if (until !== undefined && row.startedAt > until) return false;
   const text = filter.text.toLowerCase();
   return text === "" || row.title.toLowerCase().includes(text) || row.taskId.toLowerCase().includes(text);
 }
@@ -142,6 +152,7 @@ function query(more: Readonly<Record<string, string | number | readonly string[]
     limit: PAGE,
     status: filter.status.length > 0 ? filter.status : undefined,
     since: from === undefined ? undefined : new Date(from).toISOString(),
+    until: filter.until === "" ? undefined : filter.until,
     q: filter.text === "" ? undefined : filter.text,
     owner: isAdmin() && filter.owner !== "" ? filter.owner : undefined,
     ...more,
@@ -165,6 +176,21 @@ function takeIn(page: Page): void {
     paged.add(key);
     if (known === undefined || known.updatedAt <= row.updatedAt) rows.set(key, row);
   }
+}
+
+/** All tasks of the filter that can be cancelled, at most some thousand. */
+export async function cancellableTasks(): Promise<readonly TaskRow[]> {
+  const status = (["running", "paused"] as const).filter(
+    (each) => filter.status.length === 0 || filter.status.includes(each),
+  );
+  const found: TaskRow[] = [];
+  let after: string | null | undefined;
+  while (status.length > 0 && after !== null && found.length < MOST_CANCELLED) {
+    const page: Page = await request<Page>(path(), { query: query({ status, cursor: after }) });
+    found.push(...page.tasks.map((task) => fromSummary(task, undefined)));
+    after = page.next_cursor ?? null;
+  }
+  return found;
 }
 
 export async function showTasks(next: TaskFilter): Promise<void> {

@@ -129,3 +129,11 @@ export function titleText(entry: JournalEntry): string {
 export function lineText(entry: JournalEntry): string {
   return `#${entry.n} ${kindText(entry.t)} ${whoText(entry)} ${summaryText(entry)}`;
 }
+
+export function isFailure(entry: JournalEntry): boolean {
+  return (
+    entry.t === "turn_failed" ||
+    entry.t === "failed" ||
+    ((entry.t === "action_finished" || entry.t === "carried" || entry.t === "result") && !entry.ok)
+  );
+}

@@ -230,12 +230,14 @@ export function MenuButton({
   label,
   icon = false,
   items,
+  class: kind = "button quiet",
   children,
 }: {
   readonly label: string;
   /** There is no text inside. */
   readonly icon?: boolean;
   readonly items: readonly MenuItem[];
+  readonly class?: string;
   readonly children: ComponentChildren;
 }) {
   const [at, setAt] = useState<{ x: number; y: number; up: boolean } | undefined>(undefined);
@@ -243,7 +245,7 @@ export function MenuButton({
     <>
       <button
         type="button"
-        class="button quiet"
+        class={kind}
         aria-haspopup="menu"
         aria-label={icon ? label : undefined}
         title={label}

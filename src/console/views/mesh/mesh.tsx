@@ -95,6 +95,7 @@ function Overview({ value, operate, made, onSeen }: OverviewProps) {
           <Command text={made} />
         </Dialog>
       )}
+      <Received />
       <Outbox queue="mesh" title="Mail to other agents" />
       <Panel title="On the machine">
         <div class="inside stack">
@@ -106,6 +107,54 @@ function Overview({ value, operate, made, onSeen }: OverviewProps) {
         </div>
       </Panel>
     </Page>
+  );
+}
+
+interface Inbox {
+  readonly messages: readonly {
+    readonly message_id: string;
+    readonly sender_id: string;
+    readonly message_type: string;
+    readonly status: string;
+    readonly received_at: string;
+    readonly content_preview: string;
+  }[];
+}
+
+/** Characters of a message that are shown; the command line shows all of it. */
+const PREVIEW = 240;
+
+/** The last messages from the mesh. Listing them does not mark them as read. */
+function Received() {
+  const { value } = useRequest<Inbox>("api/inbox", { status: "all", limit: 20 }, 10_000);
+  if (value === undefined) return null;
+  return (
+    <Panel title="Mail from other agents" note="the newest 20">
+      {value.messages.length === 0 ? (
+        <p class="inside dim">No mail has come.</p>
+      ) : (
+        <Table label="Mail from other agents" columns={["From", "Kind", "Message", "State", "Received"]}>
+          {value.messages.map((message) => (
+            <tr key={message.message_id}>
+              <td>
+                <b>
+                  <Text>{message.sender_id}</Text>
+                </b>
+              </td>
+              <td class="dim">
+                <Text>{message.message_type}</Text>
+              </td>
+              <td class="received">
+                <Text>{message.content_preview.slice(0, PREVIEW)}</Text>
+                {message.content_preview.length > PREVIEW ? " …" : ""}
+              </td>
+              <td class={message.status === "unread" ? "wait" : "dim"}>{message.status}</td>
+              <td class="dim nowrap">{dateAndTime(Date.parse(message.received_at))}</td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </Panel>
   );
 }
 

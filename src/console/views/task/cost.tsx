@@ -67,7 +67,7 @@ function Sums({ sums, total }: { readonly sums: ReadonlyMap<string, Sum>; readon
         ? (sum.input + sum.output) / (total.input + total.output)
         : sum.turns / Math.max(1, total.turns);
   return (
-    <table class="grid">
+    <table class="grid sums">
       <thead>
         <tr>
           <th>Name</th>

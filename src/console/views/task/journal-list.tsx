@@ -1,7 +1,7 @@
 /** Every entry on one line. */
 import { useMemo, useState } from "preact/hooks";
 import type { OpenTask } from "../../data/journal.js";
-import { kindText, lineText, summaryText, whoText } from "../../model/entry-words.js";
+import { isFailure, kindText, lineText, summaryText, whoText } from "../../model/entry-words.js";
 import { clock } from "../../model/words.js";
 import { Text } from "../../ui/text.js";
 import { VirtualRows } from "../../ui/virtual.js";
@@ -80,7 +80,7 @@ export function JournalList({
               <span class="cut dim">
                 <Text>{whoText(entry)}</Text>
               </span>
-              <span class="cut">
+              <span class={`cut ${isFailure(entry) ? "bad" : ""}`}>
                 <Text>{summaryText(entry)}</Text>
               </span>
             </div>

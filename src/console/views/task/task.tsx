@@ -151,11 +151,15 @@ function Opened({ task }: { readonly task: OpenTask }) {
       { name: "Export the journal as JSON lines", run: () => void exportJournal(ref) },
       { name: "Export the lanes as SVG", run: () => saveSvg(task) },
       { name: "Export a Mermaid sequence diagram", run: () => saveMermaid(task) },
+      ...task.lanes.lanes.map(({ id }) => ({
+        name: `@${id}`,
+        run: () => setFilter((before) => ({ ...before, lane: id })),
+      })),
     ];
     return () => {
       screenCommands.value = [];
     };
-  }, [head]);
+  }, [head, task.lanes.lanes.length]);
   const status = task.status.value;
   const title = head === undefined ? "" : head.title === "" ? head.taskId : head.title;
   const removed = task.removed.value;

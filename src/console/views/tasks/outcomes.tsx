@@ -1,7 +1,8 @@
 /** Outcomes over time, one bar for some seconds. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { taskRows, tasksVersion } from "../../data/tasks.js";
 import { clock } from "../../model/words.js";
+import { setQuery } from "../../nav/route.js";
 import { theme } from "../../nav/theme.js";
 import { colorOf } from "../../paint/colors.js";
 import { useNow } from "../../ui/kit.js";
@@ -32,10 +33,13 @@ function barsOf(now: number, count: number): Bars {
   return { from, step, bars };
 }
 
-export function Outcomes() {
+/** @param until the end of the time that is shown; empty for now */
+export function Outcomes({ until: end }: { readonly until: string }) {
   const canvas = useRef<HTMLCanvasElement>(null);
+  const [drag, setDrag] = useState<{ readonly from: number; readonly to: number } | undefined>(undefined);
   void tasksVersion.value;
-  const now = useNow(2_000);
+  const ticking = useNow(2_000);
+  const now = end === "" ? ticking : Date.parse(end) || ticking;
   const rows = taskRows();
   const sums = { completed: 0, failed: 0, paused: 0 };
   let recent = 0;
@@ -99,7 +103,34 @@ export function Outcomes() {
             : `${clock(data.from, false)} – ${clock(until, false)}`}
         </span>
       </div>
-      <div class="outcomes-box">
+      <div
+        class="outcomes-box"
+        title="Drag to show the tasks of a time"
+        onPointerDown={(event) => {
+          event.currentTarget.setPointerCapture(event.pointerId);
+          setDrag({ from: event.offsetX, to: event.offsetX });
+        }}
+        onPointerMove={({ offsetX }) => drag !== undefined && setDrag({ ...drag, to: offsetX })}
+        onPointerCancel={() => setDrag(undefined)}
+        onPointerUp={({ currentTarget: { clientWidth } }) => {
+          setDrag(undefined);
+          if (drag === undefined || Math.abs(drag.to - drag.from) < BAR) return;
+          const at = (x: number) => new Date(until - ((clientWidth - x) / BAR) * data.step).toISOString();
+          setQuery({
+            since: at(Math.max(0, Math.min(drag.from, drag.to))),
+            until: at(Math.min(clientWidth, Math.max(drag.from, drag.to))),
+          });
+        }}
+      >
+        {drag !== undefined && (
+          <i
+            class="outcomes-drag"
+            style={{
+              left: `${Math.min(drag.from, drag.to)}px`,
+              width: `${Math.abs(drag.to - drag.from)}px`,
+            }}
+          />
+        )}
         <canvas
           ref={canvas}
           role="img"

@@ -5,6 +5,7 @@ import { digestVersion, wantDigest } from "../../data/digest.js";
 import { hello } from "../../data/feed.js";
 import type { Status, TaskDigest } from "../../data/shapes.js";
 import {
+  cancellableTasks,
   counts,
   hasMore,
   heldBack,
@@ -19,14 +20,14 @@ import {
   taskRows,
   tasksVersion,
 } from "../../data/tasks.js";
-import { ago, duration, grouped, money, ownerName, plural } from "../../model/words.js";
+import { ago, dateAndTime, duration, grouped, money, ownerName, plural } from "../../model/words.js";
 import { dialog, screenCommands } from "../../nav/dialogs.js";
 import { useKeys } from "../../nav/keys.js";
 import { go, href, route, setQuery } from "../../nav/route.js";
 import { useTop } from "../../nav/title.js";
 import { Spark } from "../../paint/spark.js";
 import { Icon } from "../../ui/icon.js";
-import { Command, Kbd, StatusPill, Tabs, toast, useNow } from "../../ui/kit.js";
+import { Command, Kbd, MenuButton, StatusPill, Tabs, toast, useNow } from "../../ui/kit.js";
 import { Text } from "../../ui/text.js";
 import { VirtualRows } from "../../ui/virtual.js";
 import { Answer } from "../parts/answer.js";
@@ -45,13 +46,21 @@ const TABS: readonly { readonly id: Tab; readonly name: string; readonly status:
   { id: "cancelled", name: "Cancelled", status: ["cancelled"] },
 ];
 
-const SINCE = ["", "15m", "1h", "24h", "7d"] as const;
-const SINCE_WORDS: Readonly<Record<string, string>> = {
+const SINCE: Readonly<Record<string, string>> = {
   "15m": "last 15 min",
   "1h": "last hour",
   "24h": "last 24 h",
   "7d": "last 7 days",
 };
+
+function timeWords({ since, until }: TaskFilter): string {
+  const words = SINCE[since];
+  if (words !== undefined && until === "") return words;
+  const at = (text: string) => (Number.isNaN(Date.parse(text)) ? text : dateAndTime(Date.parse(text)));
+  return [since === "" ? "" : `from ${SINCE[since] ?? at(since)}`, until === "" ? "" : `until ${at(until)}`]
+    .filter(Boolean)
+    .join(" ");
+}
 
 function filterOf(query: URLSearchParams): TaskFilter & { readonly tab: Tab } {
   const tab = TABS.find(({ id }) => id === query.get("status")) ?? TABS[0];
@@ -60,6 +69,7 @@ function filterOf(query: URLSearchParams): TaskFilter & { readonly tab: Tab } {
     status: tab?.status ?? [],
     owner: query.get("owner") ?? "",
     since: query.get("since") ?? "",
+    until: query.get("until") ?? "",
     text: query.get("q") ?? "",
   };
 }
@@ -130,6 +140,15 @@ export default function Tasks() {
     if (tasks.length === 0) toast("None of the selected tasks is running.");
     else dialog.value = { kind: "cancel", tasks };
   };
+  const cancelFiltered = async () => {
+    try {
+      const tasks = await cancellableTasks();
+      if (tasks.length === 0) toast("None of these tasks is running.");
+      else dialog.value = { kind: "cancel", tasks };
+    } catch (error) {
+      toast(error instanceof Error ? error.message : String(error), "bad");
+    }
+  };
   useKeys({
     j: () => pick(at + 1),
     k: () => pick(at - 1),
@@ -150,6 +169,7 @@ export default function Tasks() {
   useEffect(() => {
     screenCommands.value = [
       { name: "Cancel the selected tasks", key: ".", run: cancelAll },
+      { name: "Cancel all tasks of this list", run: () => void cancelFiltered() },
       ...TABS.map(({ id, name }) => ({
         name: `Show ${name.toLowerCase()} tasks`,
         run: () => setQuery({ status: id === "all" ? undefined : id }),
@@ -169,7 +189,10 @@ export default function Tasks() {
     return grouped(sum);
   };
   const none = rows.length === 0 && !loading.value;
-  const unfiltered = filter.tab === "all" && filter.owner === "" && filter.since === "" && filter.text === "";
+  const unfiltered =
+    filter.tab === "all" &&
+    [filter.owner, filter.since, filter.until, filter.text].every((each) => each === "");
+  const canCancel = filter.tab === "all" || filter.tab === "running" || filter.tab === "paused";
   return (
     <div class="tasks">
       <div class="tasks-list">
@@ -186,7 +209,7 @@ export default function Tasks() {
             <span class="grow" />
             <Chips filter={filter} />
           </div>
-          <Outcomes />
+          <Outcomes until={filter.until} />
         </div>
         {listError.value !== undefined && rows.length === 0 ? (
           <ErrorState error={listError.value} onRetry={() => void showTasks(filter)} />
@@ -248,7 +271,14 @@ export default function Tasks() {
           ) : (
             <span>
               {plural(rows.length, "task")}
-              {hasMore.value ? ", more below" : ""}. What waits for you comes first, then what moved last.
+              {hasMore.value ? ", more below" : ""}.{" "}
+              {unfiltered || !canCancel || none ? (
+                "What waits for you comes first, then what moved last."
+              ) : (
+                <button type="button" class="button small danger" onClick={() => void cancelFiltered()}>
+                  Cancel all of them
+                </button>
+              )}
             </span>
           )}
           <span class="grow" />
@@ -264,7 +294,6 @@ export default function Tasks() {
 
 function Chips({ filter }: { readonly filter: TaskFilter }) {
   const [editing, setEditing] = useState<"owner" | "text" | undefined>(undefined);
-  const next = SINCE[(SINCE.indexOf((filter.since || "") as (typeof SINCE)[number]) + 1) % SINCE.length];
   const edit = (name: "owner" | "text", parameter: string, value: string, hint: string) =>
     editing === name ? (
       <input
@@ -300,13 +329,24 @@ function Chips({ filter }: { readonly filter: TaskFilter }) {
     );
   return (
     <div class="row-of chips">
-      <button
-        type="button"
-        class={filter.since === "" ? "chip" : "chip on"}
-        onClick={() => setQuery({ since: next })}
-      >
-        {filter.since === "" ? "+ time" : `${SINCE_WORDS[filter.since] ?? filter.since} ×`}
-      </button>
+      {filter.since === "" && filter.until === "" ? (
+        <MenuButton
+          class="chip"
+          label="Time"
+          items={Object.entries(SINCE).map(([since, name]) => ({ name, run: () => setQuery({ since }) }))}
+        >
+          + time
+        </MenuButton>
+      ) : (
+        <button
+          type="button"
+          class="chip on"
+          aria-label={`Remove the filter ${timeWords(filter)}`}
+          onClick={() => setQuery({ since: undefined, until: undefined })}
+        >
+          {timeWords(filter)} ×
+        </button>
+      )}
       {isAdmin() && edit("owner", "owner", filter.owner, "user:ann")}
       {edit("text", "q", filter.text, "part of a title or id")}
     </div>
@@ -498,18 +538,23 @@ function Figures({ digest }: { readonly digest: TaskDigest }) {
 }
 
 function NothingMatches({ filter }: { readonly filter: TaskFilter }) {
-  const parts: [string, string][] = [];
-  if (filter.status.length > 0) parts.push(["status", filter.status.join(", ")]);
-  if (filter.owner !== "") parts.push(["owner", filter.owner]);
-  if (filter.since !== "") parts.push(["since", SINCE_WORDS[filter.since] ?? filter.since]);
-  if (filter.text !== "") parts.push(["q", filter.text]);
+  const parts: [string[], string][] = [];
+  if (filter.status.length > 0) parts.push([["status"], filter.status.join(", ")]);
+  if (filter.owner !== "") parts.push([["owner"], filter.owner]);
+  if (filter.since !== "" || filter.until !== "") parts.push([["since", "until"], timeWords(filter)]);
+  if (filter.text !== "") parts.push([["q"], filter.text]);
   return (
     <div class="empty">
       <h2>No task matches</h2>
       <p>Remove a filter to see more:</p>
       <div class="row-of">
-        {parts.map(([name, value]) => (
-          <button type="button" class="chip on" key={name} onClick={() => setQuery({ [name]: undefined })}>
+        {parts.map(([names, value]) => (
+          <button
+            type="button"
+            class="chip on"
+            key={names[0]}
+            onClick={() => setQuery(Object.fromEntries(names.map((name) => [name, undefined])))}
+          >
             <Text>{value}</Text> ×
           </button>
         ))}
