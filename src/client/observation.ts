@@ -160,6 +160,8 @@ export const Traffic = z.looseObject({
       p99: z.nullable(z.number()),
       /** Milliseconds spent in turns. */
       busy: z.number(),
+      /** Messages in its mailboxes now, including those that it works on. */
+      waiting: z.optional(z.number()),
       tokens: z.looseObject({ input: z.number(), output: z.number(), cached: z.number() }),
       cost: z.nullable(z.number()),
       /** Of the last turn that named one. */

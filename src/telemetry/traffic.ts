@@ -114,8 +114,11 @@ export class Traffic {
     counts.durations.add(ms);
   }
 
-  /** The last `window` milliseconds, at most an hour. */
-  read(window: number) {
+  /**
+   * The last `window` milliseconds, at most an hour.
+   * @param waiting messages in mailboxes now, by agent
+   */
+  read(window: number, waiting: ReadonlyMap<string, number>) {
     const until = this.#clock.now();
     const since = until - window;
     const agents = new Map<string, AgentCounts>();
@@ -139,12 +142,14 @@ export class Traffic {
         failures.set(name, { ...failure, count });
       }
     }
+    for (const name of waiting.keys()) if (!agents.has(name)) agents.set(name, newCounts());
     return {
       since,
       until,
       agents: [...agents].map(([name, { durations, input, output, cached, cost, model, ...counts }]) => ({
         name,
         ...counts,
+        waiting: waiting.get(name) ?? 0,
         p50: durations.at(0.5),
         p99: durations.at(0.99),
         tokens: { input, output, cached },

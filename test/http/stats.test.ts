@@ -1,9 +1,11 @@
 /** Figures of the server for admins: counted from what happens, kept in memory. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { deferred } from "../../src/base/index.js";
 import { Quantiles } from "../../src/telemetry/quantiles.js";
 import { VirtualClock } from "../../src/testing/index.js";
 import { openFeed } from "./feed-reading.js";
 import { fieldOf, type Harness, startServer } from "./harness.js";
+import { captureSwarm } from "./swarm.js";
 
 const ANN = "user-token-ann";
 const ADMIN = "admin-token-root";
@@ -104,6 +106,24 @@ describe("figures", () => {
         number: fieldOf(failed, "n"),
       },
     ]);
+  });
+
+  it("show the mail that waits for each agent", async () => {
+    await harness.close();
+    const held = deferred<void>();
+    harness = await startServer({ room: { swarm: captureSwarm({ hold: () => held.promise }) } });
+    const posted = post("[hold] Tokyo");
+    const waiting = async () => {
+      const { body } = await harness.call("/admin/traffic", { token: ADMIN });
+      return [fieldOf(body, "agents")].flat().map((one) => [fieldOf(one, "name"), fieldOf(one, "waiting")]);
+    };
+    await expect.poll(waiting).toEqual([
+      ["supervisor", 0],
+      ["weather", 1],
+    ]);
+    held.resolve();
+    await posted;
+    expect((await waiting()).map(([, count]) => count)).toEqual([0, 0]);
   });
 
   it("come with the limits in force", async () => {

@@ -361,6 +361,17 @@ export class Runtime {
     };
   }
 
+  /** Messages in the mailboxes of running tasks by agent, including those that a turn is working on. */
+  waitingMail(): Map<string, number> {
+    const waiting = new Map<string, number>();
+    for (const { state } of this.#kernel.all()) {
+      if (state.status !== "running") continue;
+      for (const [name, { mailbox }] of state.agents)
+        if (mailbox.length > 0) waiting.set(name, (waiting.get(name) ?? 0) + mailbox.length);
+    }
+    return waiting;
+  }
+
   /** Calls back with the duration of each turn that took time. Returns a function that ends it. */
   onTurn(listener: (agent: string, ms: number) => void): () => void {
     this.#turnListeners.add(listener);

@@ -46,6 +46,9 @@ const TrafficReport = z
         p50: z.number().nullable(),
         p99: z.number().nullable(),
         busy: z.number().meta({ description: "Milliseconds in turns." }),
+        waiting: z
+          .int()
+          .meta({ description: "Messages in its mailboxes now, including those that it works on." }),
         tokens: z.object({ input: z.number(), output: z.number(), cached: z.number() }),
         cost: z.number().nullable(),
         model: z.string().nullable().meta({ description: "The model of the last turn that named one." }),
@@ -109,7 +112,7 @@ export function statsRoutes({ stats, limits: http, mailroom }: HttpContext): Rou
       query: TrafficQuery,
       answers: { 200: { description: "Agents and messages between them.", schema: TrafficReport } },
       async handle({ query: { window = 900_000 } }) {
-        return { status: 200, body: stats.traffic.read(window) };
+        return { status: 200, body: stats.traffic.read(window, mailroom.runtime.waitingMail()) };
       },
     }),
   ];

@@ -101,6 +101,7 @@ export default function Swarm() {
                 <th>Actions</th>
                 <th class="right">Turns</th>
                 <th class="right">Failed</th>
+                <th class="right">Mail</th>
                 <th class="right">p50</th>
                 <th class="right">p99</th>
                 <th class="right">Tokens</th>
@@ -150,6 +151,9 @@ export default function Swarm() {
                     <td class="right">{figure === undefined ? "–" : grouped(figure.turns)}</td>
                     <td class={`right ${(figure?.failed ?? 0) > 0 ? "bad" : "dim"}`}>
                       {(figure?.failed ?? 0) > 0 ? grouped(figure?.failed ?? 0) : "–"}
+                    </td>
+                    <td class="right" title="Messages in its mailboxes now">
+                      {grouped(figure?.waiting ?? 0)}
                     </td>
                     <td class="right">{figure?.p50 == null ? "–" : duration(figure.p50)}</td>
                     <td class="right">{figure?.p99 == null ? "–" : duration(figure.p99)}</td>

@@ -413,7 +413,6 @@ function FactsLine({ task, costs }: { readonly task: OpenTask; readonly costs: R
           Cost<b>{money(costs.total.cost)}</b>
         </span>
       )}
-      <span class="grow" />
       <span class="mono cut task-id" title={head?.taskId ?? ""}>
         <Text>{head?.taskId ?? ""}</Text>
       </span>
