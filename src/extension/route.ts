@@ -155,6 +155,15 @@ export interface RouteRequest {
     ping: () => StreamEvent,
     work: (stream: EventStream) => Promise<void>,
   ): Promise<RouteResult>;
+  /**
+   * A large answer in pieces, sent while they are read. A caller has few places for such answers, and further ones wait.
+   * An error of the first pieces is the answer.
+   */
+  pieces(
+    caller: Caller,
+    pieces: AsyncGenerator<string, void, undefined>,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<RouteResponse>;
   /** A whole task as JSON, sent while it is read. */
   taskRecord(caller: Caller, task: Task): Promise<RouteResponse>;
   /** The caller's newest tasks as JSON by id, sent while they are read. */

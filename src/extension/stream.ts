@@ -38,4 +38,6 @@ export interface EventStream {
   readonly signal: AbortSignal;
   /** Writes the text of events and waits while the client's buffer is full. */
   write(text: string | Uint8Array): Promise<void>;
+  /** Waits for a place to hold a page of stored data. Call the result when the page is written. */
+  place(): Promise<() => void>;
 }

@@ -14,6 +14,7 @@ import { RevocationWatcher } from "./revocations.js";
 import { type HttpLimits, httpSettings } from "./settings.js";
 import { ShutdownSignal } from "./shutdown.js";
 import { Slots } from "./slots.js";
+import { StreamMemory } from "./stream-memory.js";
 import { TickBatcher } from "./tick-batcher.js";
 
 /** Complete tasks read concurrently for one caller, because a task may be large. */
@@ -31,6 +32,7 @@ export class HttpContext {
   readonly waits: Slots;
   readonly streams: Slots;
   readonly wholeTasks: QueuedSlots;
+  readonly memory = new StreamMemory();
   readonly metrics: Metrics;
   readonly stats: Stats;
   readonly revocations: RevocationWatcher;
@@ -81,8 +83,16 @@ export class HttpContext {
 
   /** Common options of every task stream. */
   get streaming() {
-    const { mailroom, limits, clock, closing, revocations } = this;
-    return { mailroom, limits, clock, closing, revocations, heartbeat: this.options.heartbeat ?? 15_000 };
+    const { mailroom, limits, clock, closing, revocations, memory } = this;
+    return {
+      mailroom,
+      limits,
+      clock,
+      closing,
+      revocations,
+      memory,
+      heartbeat: this.options.heartbeat ?? 15_000,
+    };
   }
 
   /** Records that a caller was active, and keeps its credential for the agents (in memory only, decision H1). */

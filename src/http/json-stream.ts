@@ -5,6 +5,7 @@
 import { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FastifyReply } from "fastify";
+import { MailroomError } from "../base/index.js";
 import { onDisconnect } from "../base/node.js";
 import { JSON_TEXT, type RouteResponse } from "../extension/index.js";
 import type { HttpContext } from "./context.js";
@@ -30,7 +31,13 @@ export async function sendJsonStream(
   release: () => void,
 ): Promise<RouteResponse> {
   const chunks = inChunks(pieces);
+  let gone = false;
+  // The client may have left while the request waited for its place.
+  onDisconnect(reply.raw, () => {
+    gone = true;
+  })();
   try {
+    if (gone) throw new MailroomError("closed", "the client has left");
     const { value: first = "" } = await chunks.next();
     if (first.length < CHUNK) {
       release();

@@ -28,7 +28,7 @@ class Connection {
   readonly #socket: Socket;
   readonly #handler: RequestListener;
   readonly #waiting: (readonly [IncomingMessage, ServerResponse])[] = [];
-  #unanswered = 0;
+  readonly #unanswered = new Set<ServerResponse>();
 
   constructor(socket: Socket, handler: RequestListener) {
     this.#socket = socket;
@@ -39,24 +39,30 @@ class Connection {
     });
     socket.once("close", () => {
       this.#waiting.length = 0;
+      // Node closes only the response that is being written. Those behind it would never learn that the client left.
+      for (const response of [...this.#unanswered]) {
+        if (response.socket !== null) continue;
+        response.destroyed = true;
+        response.emit("close");
+      }
     });
   }
 
   /** Serves the request now, or when enough of those before it have been answered. */
   take(request: IncomingMessage, response: ServerResponse): void {
-    if (this.#unanswered < REQUESTS_AT_ONCE) return this.#serve(request, response);
+    if (this.#unanswered.size < REQUESTS_AT_ONCE) return this.#serve(request, response);
     this.#waiting.push([request, response]);
     this.#socket.pause();
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
-    this.#unanswered++;
-    response.once("close", () => this.#answered());
+    this.#unanswered.add(response);
+    response.once("close", () => this.#answered(response));
     this.#handler(request, response);
   }
 
-  #answered(): void {
-    this.#unanswered--;
+  #answered(response: ServerResponse): void {
+    this.#unanswered.delete(response);
     const next = this.#waiting.shift();
     if (next === undefined) return;
     if (this.#waiting.length === 0) this.#socket.resume();

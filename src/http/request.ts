@@ -11,6 +11,7 @@ import type { EventQuery, EventStream, Logger, StreamEvent } from "../extension/
 import {
   type Caller,
   eventsUrl,
+  JSON_TEXT,
   type Remember,
   type RoundOptions,
   type RouteRequest,
@@ -23,7 +24,7 @@ import type { Task } from "../library/index.js";
 import type { RequestAuthenticator } from "./authentication.js";
 import type { HttpContext } from "./context.js";
 import { REPLAYED, type WriteCall } from "./idempotent-writes.js";
-import { sendJsonStream } from "./json-stream.js";
+import { type JsonStream, sendJsonStream } from "./json-stream.js";
 import { SseStream } from "./sse.js";
 import { eventPage, streamEvents, wantsStream } from "./task-events.js";
 import { answerNewest, answerRecord, jsonWithEvents } from "./task-records.js";
@@ -158,7 +159,17 @@ export class HttpRequest implements RouteRequest {
     const wanted = { task, query, request: this.#request };
     return wantsStream(this.#request)
       ? streamEvents(this.#context, this.#reply, caller, wanted)
-      : eventPage(this.#context, wanted);
+      : this.pieces(caller, eventPage(this.#context, wanted));
+  }
+
+  async pieces(
+    caller: Caller,
+    pieces: JsonStream,
+    headers: Readonly<Record<string, string>> = JSON_TEXT,
+  ): Promise<RouteResponse> {
+    const release = await this.#context.wholeTasks.take(caller.name);
+    const sent = await sendJsonStream(this.#context, this.#reply, pieces, release);
+    return { ...sent, headers };
   }
 
   async stream(
@@ -168,15 +179,21 @@ export class HttpRequest implements RouteRequest {
   ): Promise<RouteResult> {
     const context = this.#context;
     context.recordCaller(caller, this.headers.authorization);
-    const { closing, revocations, limits, clock, heartbeat } = context.streaming;
+    const { closing, revocations, limits, clock, heartbeat, memory } = context.streaming;
     const leave = context.streams.take(caller.name);
     try {
       const stream = new SseStream(this.#reply, { limits, clock, heartbeat, ping });
       const unlisten = closing.listen(() => stream.close());
       const unwatch = revocations.watch(caller.principal, this.headers.authorization, () => stream.close());
       try {
+        const { signal } = stream;
+        const { name } = caller;
         if (stream.ended === undefined)
-          await work({ signal: stream.signal, write: (text) => stream.writeText(text) });
+          await work({
+            signal,
+            write: (text) => memory.text(name, signal, text, (whole) => stream.writeText(whole)),
+            place: () => memory.page(name, signal),
+          });
       } finally {
         unlisten();
         unwatch();

@@ -51,7 +51,7 @@ export const httpSettings = defineSettings({
     doc: "Requests per minute from one address to routes without authentication; 0 means no limit.",
   }),
   streamBuffer: bytes("limits.stream_buffer", {
-    default: "1mb",
+    default: "256kb",
     doc: "Data buffered for a slow reader of an event stream.",
   }),
   streamStallTimeout: duration("limits.stream_stall_timeout", {

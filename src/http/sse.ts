@@ -62,6 +62,11 @@ export class SseStream {
     return this.#writer.isBehind;
   }
 
+  /** Whether so much waits for the reader that nothing more is written. */
+  get isFull(): boolean {
+    return this.#writer.isFull;
+  }
+
   /** Writes an event and waits while the buffer is full. */
   write(event: StreamEvent): Promise<void> {
     return this.#writer.send(formatEvent(event));

@@ -2,9 +2,10 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { EventQuery } from "../extension/index.js";
-import { type Caller, JSON_TEXT, type RouteResult, STREAMED } from "../extension/index.js";
+import { type Caller, type RouteResult, STREAMED } from "../extension/index.js";
 import type { Task } from "../library/index.js";
 import type { HttpContext } from "./context.js";
+import type { JsonStream } from "./json-stream.js";
 import { type StreamEnd, streamTask } from "./task-stream.js";
 
 /** Characters after which a page ends. */
@@ -22,29 +23,25 @@ export function wantsStream({ method, headers }: Pick<FastifyRequest, "method" |
 }
 
 /** A page ends at a limit of events or of characters; clients request the next one. */
-export async function eventPage(
-  context: HttpContext,
-  { task, query, request }: WantedEvents,
-): Promise<RouteResult> {
+export async function* eventPage(context: HttpContext, { task, query, request }: WantedEvents): JsonStream {
   const after = lastSeen({ query, request });
   const limit = Math.min(query.limit ?? context.limits.eventPage, context.limits.eventPage);
-  const events: string[] = [];
+  let count = 0;
   let length = 0;
   let last = after ?? null;
   let more = false;
+  yield `{"task_id":${JSON.stringify(task.id)},"events":[`;
   for await (const event of task.events(after === undefined ? {} : { after })) {
-    more = events.length === limit || length > LONGEST_PAGE;
+    more = count === limit || length > LONGEST_PAGE;
     if (more) break;
     const text = JSON.stringify(event);
-    events.push(text);
+    yield count === 0 ? text : `,${text}`;
+    count++;
     length += text.length;
     last = event.id;
   }
-  const head = JSON.stringify({ task_id: task.id, status: await task.status() });
-  const tail = JSON.stringify({ next_after: last, more });
-  // Assembled from text, because each event is already serialized to measure its length.
-  const body = `${head.slice(0, -1)},"events":[${events.join(",")}],${tail.slice(1)}`;
-  return { status: 200, headers: JSON_TEXT, body };
+  const tail = JSON.stringify({ status: await task.status(), next_after: last, more });
+  yield `],${tail.slice(1)}`;
 }
 
 export async function streamEvents(

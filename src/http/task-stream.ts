@@ -11,12 +11,13 @@ import {
   type RoundOutcome,
   type RoundStart,
 } from "../engine/index.js";
-import { type Caller, tokenData } from "../extension/index.js";
+import { type Caller, formatEvent, tokenData } from "../extension/index.js";
 import type { JournalKey } from "../journal/index.js";
 import { DeltaFeed, type Mailroom } from "../library/index.js";
 import type { RevocationWatcher } from "./revocations.js";
 import type { ShutdownSignal } from "./shutdown.js";
 import { type SseLimits, SseStream } from "./sse.js";
+import type { StreamMemory } from "./stream-memory.js";
 
 /**
  * A comment, which parsers skip. Without it a client cannot tell the end of its round from a shutdown right after the
@@ -47,6 +48,7 @@ export interface TaskStreamOptions {
   readonly closing: ShutdownSignal;
   readonly caller: Caller;
   readonly revocations: RevocationWatcher;
+  readonly memory: StreamMemory;
 }
 
 /** Resolves when the stream has ended. The task is not affected. */
@@ -100,7 +102,7 @@ interface Position {
 }
 
 async function copy(
-  { mailroom, task, end }: TaskStreamOptions,
+  { mailroom, task, end, memory, caller: { name } }: TaskStreamOptions,
   stream: SseStream,
   feed: DeltaFeed,
   from: Position,
@@ -110,13 +112,25 @@ async function copy(
   // The entry of the last event may have further events, and a round is followed from its message on.
   const start = end.kind === "outcome" ? Math.min(from.number, end.start.number) : from.number;
   const first = Math.max(0, start - 1);
-  const journal = mailroom.runtime.follow(task.key, { after: first, once: !goesOn, signal: stream.signal });
+  const { signal } = stream;
+  const journal = mailroom.runtime.follow(task.key, {
+    after: first,
+    once: !goesOn,
+    signal,
+    isBehind: () => stream.isFull,
+    place: () => memory.page(name, signal),
+  });
   for await (const { number, entry } of journal) {
     feed.before(entry);
     const outcome: RoundOutcome | undefined = round?.see(number, entry);
     for (const [index, event] of eventsOf(task.id, number, entry).entries()) {
       if (number < from.number || (number === from.number && index <= from.index)) continue;
-      await stream.write(event);
+      await memory.event(
+        name,
+        signal,
+        () => formatEvent(event),
+        (text) => stream.writeText(text),
+      );
       if (end.kind === "round" && endsRound(event)) return;
     }
     if (outcome !== undefined) await stream.writeText(END_OF_ROUND);

@@ -31,6 +31,10 @@ export interface FollowOptions {
   readonly once?: boolean;
   /** Entries queued for this reader before it falls back to the store. */
   readonly backlog: number;
+  /** Whether the reader takes nothing at the moment. New entries are then not queued, but read from the store later. */
+  readonly isBehind?: () => boolean;
+  /** Waits for a place to read stored entries. The place is released when a page of them has been taken. */
+  readonly place?: () => Promise<() => void>;
 }
 
 /** Ends every reader when the process is closed. */
@@ -73,12 +77,20 @@ export interface FollowParts {
 
 export async function* follow<Entry>(
   { read, lastNumber, bus, loop, channel, key, followers }: FollowParts,
-  { after = 0, signal, once = false, backlog }: FollowOptions,
+  { after = 0, signal, once = false, backlog, isBehind, place }: FollowOptions,
 ): AsyncGenerator<Numbered<Entry>, void, undefined> {
   let seen = after;
-  const readPage = (from: number, limit: number, characters: number) =>
-    read(key, { after: from, limit, characters });
-  const live = new FollowerQueue<Entry>(backlog);
+  let release: (() => void) | undefined;
+  const leavePlace = () => {
+    release?.();
+    release = undefined;
+  };
+  const readPage = async (from: number, limit: number, characters: number) => {
+    leavePlace();
+    release = await place?.();
+    return stopped() ? [] : read(key, { after: from, limit, characters });
+  };
+  const live = new FollowerQueue<Entry>(backlog, isBehind);
   const subscription = once ? undefined : bus.subscribe(channel, (note) => live.add(note));
   const wake = () => live.wake();
   const leave = followers.add(wake);
@@ -101,6 +113,7 @@ export async function* follow<Entry>(
           }
         }
       }
+      leavePlace();
       // Removed before this follower subscribed: no notification will arrive.
       if (once || (await lastNumber(key)) === 0) return;
       // Live from here, until the reader falls behind.
@@ -122,6 +135,7 @@ export async function* follow<Entry>(
       }
     }
   } finally {
+    leavePlace();
     subscription?.close();
     leave();
     signal?.removeEventListener("abort", wake);
@@ -132,12 +146,14 @@ class FollowerQueue<Entry> {
   overflown = false;
   removed = false;
   readonly #limit: number;
+  readonly #isBehind: FollowOptions["isBehind"];
   #notes: CommitNotification<Entry>[] = [];
   #size = 0;
   #wake: (() => void) | undefined;
 
-  constructor(limit: number) {
+  constructor(limit: number, isBehind: FollowOptions["isBehind"]) {
     this.#limit = limit;
+    this.#isBehind = isBehind;
   }
 
   add(note: unknown): void {
@@ -145,7 +161,7 @@ class FollowerQueue<Entry> {
     else if (this.overflown || !isCommitNotification<Entry>(note)) return;
     else {
       this.#size += note.entries.length;
-      if (this.#size > this.#limit) {
+      if (this.#size > this.#limit || this.#isBehind?.() === true) {
         this.overflown = true;
         this.#notes = [];
       } else {

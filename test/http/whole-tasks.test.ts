@@ -1,6 +1,7 @@
 /** Responses with complete tasks: complete at any size, and never buffered beyond the reader's speed. */
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
+import { connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { fieldOf, type Harness, startServer } from "./harness.js";
 
@@ -71,6 +72,44 @@ describe("complete tasks", () => {
     const whole = await call("/tasks/long", asAnn);
     expect(fieldOf(whole.body, "status")).toBe("completed");
   });
+});
+
+const LARGE = [
+  "/tasks/long",
+  "/tasks/long/events",
+  "/tasks/long/journal",
+  "/tasks/long/journal?before=1000",
+  "/tasks/long/export",
+];
+
+describe("large answers of one caller", () => {
+  it("wait for a place while the reader of others takes nothing, and other callers do not", async () => {
+    harness = await startServer({ limits: { streamStallTimeout: 600_000 } });
+    const { call, url } = harness;
+    await fill(harness, 40);
+    const unread = await Promise.all(Array.from({ length: 4 }, () => begin(`${url}/tasks/long/export`)));
+    const waiting = LARGE.map((path) => call(path, asAnn));
+    const first = Promise.race(waiting).then(() => "answered");
+    for (let n = 0; n < 5; n++) expect((await call("/whoami", asAnn)).status).toBe(200);
+    expect((await call("/tasks", { token: "user-token-b" })).status).toBe(200);
+    expect(await Promise.race([first, "waiting"])).toBe("waiting");
+    for (const response of unread) response.destroy();
+    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(LARGE.map(() => 200));
+  });
+
+  it.each(LARGE)(
+    "%s: requests behind others on a connection leave their places with the client",
+    async (path) => {
+      harness = await startServer();
+      const { call, url } = harness;
+      await fill(harness, 20);
+      const socket = connect(Number(new URL(url).port), "127.0.0.1");
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer user-token\r\n\r\n`.repeat(8));
+      await once(socket, "readable");
+      socket.destroy();
+      expect((await call(path, asAnn)).status).toBe(200);
+    },
+  );
 });
 
 const JSON_TYPE = "application/json; charset=utf-8";

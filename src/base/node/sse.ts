@@ -67,6 +67,11 @@ export class SseWriter {
     return this.#response.writableNeedDrain;
   }
 
+  /** Whether so much waits for the reader that nothing more is written. */
+  get isFull(): boolean {
+    return this.#isFull();
+  }
+
   /** Writes the text of an event and, when the buffer is full, waits until the reader has taken some of it. */
   async send(text: string | Uint8Array): Promise<void> {
     if (this.#end !== undefined) return;

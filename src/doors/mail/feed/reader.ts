@@ -1,7 +1,14 @@
 /** One listener of the feed: what it missed comes from the store, the rest from the hub, without loss or repetition. */
 import { entriesOf, type InstanceId, type Store } from "../../../engine/index.js";
 import { type EventStream, eventText, formatEvent } from "../../../extension/index.js";
-import { byPosition, type JournalKey, type JournalRow, pages, systemLoop } from "../../../journal/index.js";
+import {
+  byNumber,
+  byPosition,
+  type JournalKey,
+  type JournalRow,
+  pages,
+  systemLoop,
+} from "../../../journal/index.js";
 import type { CursorForm, Cursors, FeedPlace } from "../cursors.js";
 import type { Chunk } from "./chunk.js";
 import { EVERYONE, entriesJson, type FeedHub, type FeedListener, isTaskJournal } from "./hub.js";
@@ -11,7 +18,6 @@ import { addChange, audienceOf, type TaskChange } from "./notes.js";
 const MOST_MISSED = 20_000;
 /** Characters that may wait for a listener; one that is slower reads from the store what it missed. */
 const MOST_WAITING = 4 * 1024 * 1024;
-const ROWS = 50;
 
 export interface FeedReaderOptions {
   readonly hub: FeedHub;
@@ -139,7 +145,8 @@ export class FeedReader implements FeedListener {
   async #missedTasks(from: FeedPlace, upTo: number): Promise<void> {
     const { store, stream, hub } = this.#options;
     const changes = new Map<JournalKey, TaskChange>();
-    const read = (after: number, limit: number) => store.readAll(after, limit);
+    const read = (after: number, limit: number, characters: number) =>
+      store.readAll(after, limit, characters);
     reading: for await (const rows of pages(read, from.tasks, byPosition, systemLoop)) {
       for (const row of rows) {
         if (row.position > upTo) break reading;
@@ -163,16 +170,24 @@ export class FeedReader implements FeedListener {
   async #missedEntries(from: FeedPlace, upTo: number): Promise<void> {
     const { store, stream, watched: key } = this.#options;
     if (key === undefined || from.entries >= upTo) return;
-    for (let after = await this.#numberAt(key, from.entries); !stream.signal.aborted; ) {
-      const rows = await store.read(key, { after, limit: ROWS });
-      for (const row of rows) {
-        after = row.last;
-        if (row.position <= from.entries) continue;
-        if (row.position > upTo) return;
-        const id = this.#id({ ...from, entries: row.position });
-        await stream.write(eventText("entries", entriesJson(key, row.first, entriesOf(row)), id));
+    const start = await this.#numberAt(key, from.entries);
+    let leave = () => {};
+    const read = async (after: number, limit: number, characters: number) => {
+      leave();
+      leave = await stream.place();
+      return stream.signal.aborted ? [] : store.read(key, { after, limit, characters });
+    };
+    try {
+      for await (const rows of pages(read, start, byNumber, systemLoop)) {
+        for (const row of rows) {
+          if (row.position <= from.entries) continue;
+          if (row.position > upTo) return;
+          const id = this.#id({ ...from, entries: row.position });
+          await stream.write(eventText("entries", entriesJson(key, row.first, entriesOf(row)), id));
+        }
       }
-      if (rows.length < ROWS) return;
+    } finally {
+      leave();
     }
   }
 

@@ -1,15 +1,14 @@
 /** Tasks as their journals have them. */
-import { Readable } from "node:stream";
 import { MailroomError } from "../../../base/index.js";
 import type { TaskRow } from "../../../engine/index.js";
 import {
   ADMINS,
   type Caller,
   defineRoute,
-  JSON_TEXT,
   KeyPath,
   NO_INPUT,
   type Route,
+  type RouteRequest,
   type RouteResponse,
   TaskPath,
   USERS_AND_ADMINS,
@@ -23,7 +22,12 @@ export function journalRoutes(door: MailDoor): Route[] {
   const { mailroom, cursors } = door;
   const { store } = mailroom;
 
-  async function page(caller: Caller, task: TaskRow, query: Query): Promise<RouteResponse> {
+  async function page(
+    request: RouteRequest,
+    caller: Caller,
+    task: TaskRow,
+    query: Query,
+  ): Promise<RouteResponse> {
     if (query.after !== undefined && query.before !== undefined) {
       throw new MailroomError("bad_request", "after and before exclude each other", {
         details: { field: "before" },
@@ -31,7 +35,15 @@ export function journalRoutes(door: MailDoor): Route[] {
     }
     const position = await store.position();
     const cursor = cursors.encode(caller, { entries: position, tasks: position });
-    return { status: 200, headers: JSON_TEXT, body: await journalPage(store, task, query, cursor) };
+    return request.pieces(caller, journalPage(store, task, query, cursor));
+  }
+
+  /** The file's name has the key, which a caller has not chosen. */
+  function exported(request: RouteRequest, caller: Caller, key: string): Promise<RouteResponse> {
+    return request.pieces(caller, linesOf(entriesAfter(store, key, 0)), {
+      "content-type": "application/jsonl; charset=utf-8",
+      "content-disposition": `attachment; filename="mailroom-${key}.jsonl"`,
+    });
   }
 
   const journal = {
@@ -66,7 +78,7 @@ export function journalRoutes(door: MailDoor): Route[] {
       async handle({ params, query, request }, caller) {
         const task = await ownTask(mailroom, caller, params.task_id);
         request.taskKey = task.key;
-        return page(caller, task, query);
+        return page(request, caller, task, query);
       },
     }),
     defineRoute({
@@ -80,7 +92,7 @@ export function journalRoutes(door: MailDoor): Route[] {
       async handle({ params, query, request }, caller) {
         const task = await adminTask(mailroom, params.key);
         noteAccess(request, caller, "an admin read the journal of a task", task.key);
-        return page(caller, task, query);
+        return page(request, caller, task, query);
       },
     }),
     defineRoute({
@@ -94,7 +106,7 @@ export function journalRoutes(door: MailDoor): Route[] {
       async handle({ params, request }, caller) {
         const task = await ownTask(mailroom, caller, params.task_id);
         request.taskKey = task.key;
-        return exported(entriesAfter(store, task.key, 0), task.key);
+        return exported(request, caller, task.key);
       },
     }),
     defineRoute({
@@ -108,7 +120,7 @@ export function journalRoutes(door: MailDoor): Route[] {
       async handle({ params, request }, caller) {
         const task = await adminTask(mailroom, params.key);
         noteAccess(request, caller, "an admin exported a task", task.key);
-        return exported(entriesAfter(store, task.key, 0), task.key);
+        return exported(request, caller, task.key);
       },
     }),
     defineRoute({
@@ -132,17 +144,6 @@ export function journalRoutes(door: MailDoor): Route[] {
   ];
 }
 
-/** Sent while it is read. Its name has the key, which a caller has not chosen. */
-function exported(entries: AsyncIterable<string>, key: string): RouteResponse {
-  async function* withBreaks() {
-    for await (const entry of entries) yield `${entry}\n`;
-  }
-  return {
-    status: 200,
-    headers: {
-      "content-type": "application/jsonl; charset=utf-8",
-      "content-disposition": `attachment; filename="mailroom-${key}.jsonl"`,
-    },
-    body: Readable.from(withBreaks()),
-  };
+async function* linesOf(entries: AsyncIterable<string>): AsyncGenerator<string, void, undefined> {
+  for await (const entry of entries) yield `${entry}\n`;
 }
