@@ -112,6 +112,7 @@ export class RequestAuthenticator {
   ): Promise<Principal> {
     const principal = await this.authenticate(request);
     if (!roles.includes(principal.role)) throw wrongRole(code, principal);
+    request.principal = principal;
     return principal;
   }
 

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { BlockList, isIPv6 } from "node:net";
 import type { ListenerOptions } from "./options.js";
 
-type TrustProxy = ListenerOptions["trustProxy"];
+export type TrustProxy = ListenerOptions["trustProxy"];
 
 /** The part of a request that is needed. */
 interface Asking {
@@ -36,7 +36,8 @@ export function peerAddress(trustProxy: TrustProxy): (request: Asking) => string
   };
 }
 
-function trustOf(trustProxy: TrustProxy): (address: string, hop: number) => boolean {
+/** Whether an address, and the hop at which it is seen, is a trusted proxy. */
+export function trustOf(trustProxy: TrustProxy): (address: string, hop: number) => boolean {
   if (trustProxy === undefined || typeof trustProxy === "boolean") return () => trustProxy === true;
   if (typeof trustProxy === "number") return (_address, hop) => hop < trustProxy;
   const listed = typeof trustProxy === "string" ? trustProxy.split(",") : trustProxy;

@@ -10,10 +10,13 @@ import {
   fastify,
   LogController,
 } from "fastify";
+import type { Principal } from "../auth/index.js";
 import { isLoopbackHost, MailroomError } from "../base/index.js";
 import type { Mount } from "../extension/index.js";
 import { type Caller, type DescribedRoute, type RawRoute, type Route, STREAMED } from "../extension/index.js";
 import { endsAt, RequestAuthenticator } from "./authentication.js";
+import { limitBodies } from "./body-memory.js";
+import { limitConnections } from "./connections.js";
 import { HttpContext } from "./context.js";
 import { errorResponse, toPublicError } from "./error-response.js";
 import { limitHttp2Streams } from "./http2-streams.js";
@@ -39,6 +42,8 @@ declare module "fastify" {
     taskKey: string | undefined;
     /** The authenticated caller; undefined on public routes. */
     caller: Caller | undefined;
+    /** Who sent the request, also where callers are not distinguished by instance. */
+    principal: Principal | undefined;
   }
 }
 
@@ -82,6 +87,8 @@ export async function createHttpListener(options: ListenerOptions): Promise<Http
   prepareBodies(app);
   app.decorateRequest("taskKey", undefined);
   app.decorateRequest("caller", undefined);
+  app.decorateRequest("principal", undefined);
+  limitBodies(app, context.limits, context.clock);
   const served = servedBy(context);
   await installHooks(app, context, served.mounts);
   const callers = installRoutes(app, context, served);
@@ -104,6 +111,7 @@ export async function createHttpListener(options: ListenerOptions): Promise<Http
   ];
   const stopTracing = await startTracing(options.mailroom);
   await app.ready();
+  limitConnections(app.server, context.limits.connectionsPerAddress, options.trustProxy);
   const addressOf = peerAddress(options.trustProxy);
   const stopUpgrades = serveUpgrades(app.server, {
     upgrades: options.extensions.flatMap(({ upgrades }) => upgrades ?? []),

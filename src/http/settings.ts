@@ -3,6 +3,19 @@ import { bytes, defineSettings, duration, integer, type SettingValues } from "..
 
 export const httpSettings = defineSettings({
   body: bytes("server.body_limit", { default: "1mb", doc: "Largest request body." }),
+  bodies: bytes("limits.bodies", {
+    default: "64mb",
+    doc: "Request bodies being received. Beyond it larger ones wait unread.",
+  }),
+  bodiesPerCaller: bytes("limits.bodies_per_caller", {
+    default: "16mb",
+    doc: "The same for one caller.",
+  }),
+  connectionsPerAddress: integer("limits.connections_per_address", {
+    min: 1,
+    default: 5_000,
+    doc: "Open connections from one address. Proxies that are trusted have no limit.",
+  }),
   credentialReview: duration("server.credential_review", {
     min: 1,
     default: "30s",

@@ -432,3 +432,48 @@ it("an offer to upgrade to HTTP/2 without TLS is ignored, and the request is ser
     await close();
   }
 });
+
+describe("bodies that are being received", () => {
+  const MB = 1024 * 1024;
+  const head = (length: number) =>
+    "POST /message HTTP/1.1\r\nhost: x\r\nauthorization: Bearer user-token\r\ncontent-type: application/json\r\n" +
+    `content-length: ${length}\r\n\r\n`;
+
+  it("are limited in bytes for one caller; further ones wait, also for a caller that never finishes", async () => {
+    const limits = { bodies: 4 * MB, bodiesPerCaller: MB };
+    harness = await startServer({ limits });
+    const { call, url } = harness;
+    const body = JSON.stringify({ body: `[direct] ${"x".repeat(600_000)}` });
+    const slow = connect(Number(new URL(url).port), "127.0.0.1");
+    slow.write(head(body.length) + body.slice(0, 100_000));
+    // A small body does not wait, and shows that the slow one is being received.
+    expect((await call("/message", { token: "user-token", json: { body: "[direct]" } })).status).toBe(200);
+    const second = call("/message", { token: "user-token", json: JSON.parse(body) }).then(
+      ({ status }) => status,
+    );
+    for (let n = 0; n < 5; n++) expect((await call("/whoami", { token: "user-token" })).status).toBe(200);
+    expect((await call("/message", { token: "user-token-b", json: JSON.parse(body) })).status).toBe(200);
+    expect(await Promise.race([second, "waiting"])).toBe("waiting");
+    slow.destroy();
+    expect(await second).toBe(200);
+  });
+});
+
+it("connections of one address are limited, and those of a trusted proxy are not", async () => {
+  const first = await startServer({ limits: { connectionsPerAddress: 2 } });
+  harness = first;
+  const open = async ({ url }: Harness) => {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    await once(socket, "connect");
+    return socket;
+  };
+  const [one] = [await open(first), await open(first)];
+  await once(await open(first), "close");
+  one?.destroy();
+  if (one !== undefined && !one.closed) await once(one, "close");
+  await expect.poll(async () => (await first.call("/health").catch(() => undefined))?.status).toBe(200);
+  await first.close();
+  harness = await startServer({ limits: { connectionsPerAddress: 1 }, trustProxy: ["127.0.0.1"] });
+  await open(harness);
+  expect((await harness.call("/health")).status).toBe(200);
+});
