@@ -82,6 +82,9 @@ export interface ServedAgent extends AsyncDisposable {
 const RUN_TIMEOUT = 3_600_000;
 /** Messages that the server hands out at once. */
 const MAX_LENT = 64;
+/** The close code for a frame above the server's limit. */
+const FRAME_TOO_LARGE = 1009;
+const TOO_LARGE = "the answer is larger than the server accepts in one frame (map.limits.frame)";
 /** Characters of a failure's reason that are sent. */
 const LONGEST_REASON = 2_000;
 
@@ -138,6 +141,8 @@ class AgentService implements ServedAgent {
   readonly #jobs = new Map<string, Job>();
   readonly #slots: Semaphore;
   readonly #timeout: number;
+  /** The largest outcome that was sent over each connection. */
+  readonly #largest = new WeakMap<MapLink, { readonly job: Job; readonly size: number }>();
   /** The subscription to registrations under the agent's name. */
   #watching: { readonly link: MapLink; readonly subscriptionId: unknown } | undefined;
 
@@ -290,10 +295,17 @@ class AgentService implements ServedAgent {
         const { lent, outcome, mail } = job;
         if (lent === undefined || outcome === undefined) return;
         try {
+          this.#note(lent.link, job, outcome);
           await this.#settle(lent, mail, outcome);
           this.#jobs.delete(key);
           return;
         } catch (error) {
+          if (isTooLarge(error) && this.#largest.get(lent.link)?.job === job) {
+            // Sent again, it would close every connection.
+            const refused = new ConversationError("refused", TOO_LARGE);
+            this.#report(refused, mail);
+            job.outcome = { failure: refused.message };
+          }
           if (job.lent !== lent) continue;
           if (isLost(error)) {
             job.lent = undefined;
@@ -313,6 +325,12 @@ class AgentService implements ServedAgent {
     } finally {
       job.sending = false;
     }
+  }
+
+  /** The server does not say which frame was too large, but only the largest can be. */
+  #note(link: MapLink, job: Job, outcome: NonNullable<Job["outcome"]>): void {
+    const size = new TextEncoder().encode(JSON.stringify(outcome)).length;
+    if (size > (this.#largest.get(link)?.size ?? 0)) this.#largest.set(link, { job, size });
   }
 
   async #settle(
@@ -353,6 +371,10 @@ class AgentService implements ServedAgent {
       });
     }
   }
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof ConversationError && error.closing?.code === FRAME_TOO_LARGE;
 }
 
 function replaced(name: string): ConversationError {

@@ -196,3 +196,23 @@ it("a result that is known when the connection breaks is sent over the next one,
   expect(await answer).toMatchObject({ answer: "coder says: long work after 1 run" });
   expect(runs).toBe(1);
 });
+
+it("an answer above the server's limit for a frame fails its turn, and other answers are not affected", async () => {
+  const asked: string[] = [];
+  const begun = deferred<void>();
+  await using _ = await serve(async ({ body }) => {
+    asked.push(body);
+    if (body !== "large") {
+      begun.resolve();
+      return "small";
+    }
+    await begun.promise;
+    return "x".repeat(1_100_000);
+  });
+  const large = ask("large");
+  expect(await ask("small")).toEqual({ status: "completed", answer: "coder says: small" });
+  // The agent that asked is notified of the failure, so its task ends.
+  expect((await large).status).toBe("completed");
+  expect(asked.filter((body) => body === "large")).toHaveLength(1);
+  expect(errors.map(String)).toEqual([expect.stringContaining("larger than the server accepts")]);
+});
