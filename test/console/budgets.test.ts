@@ -6,6 +6,11 @@ import { BROWSER, expectAccessible, openBrowser, openPage } from "./browser.js";
 import { serve, signIn } from "./served.js";
 
 const ONE_CALL = { maxCalls: 1 };
+const SETTINGS: Readonly<Record<string, string>> = {
+  caller: "callerBudget",
+  caller_total: "callerTotalBudget",
+  day: "dayBudget",
+};
 
 /** Calls a model, looks something up, calls it again, and completes. */
 function desk(scope: string) {
@@ -63,6 +68,7 @@ describe.skipIf(BROWSER === undefined)("a task that reached a limit", () => {
     ["task", "admin"],
     ["agent", "admin"],
     ["caller", "admin"],
+    ["caller_total", "admin"],
     ["day", "admin"],
   ] as const)(
     "continues when the limit of scope %s is raised by %s, and offers that to no other caller",
@@ -70,9 +76,7 @@ describe.skipIf(BROWSER === undefined)("a task that reached a limit", () => {
       const isOwner = by === "user:ann";
       const served = await serve({
         swarm: desk(scope),
-        ...((scope === "caller" || scope === "day") && {
-          settings: { runtime: { [`${scope}Budget`]: ONE_CALL } },
-        }),
+        ...(scope in SETTINGS && { settings: { runtime: { [SETTINGS[scope] ?? ""]: ONE_CALL } } }),
       });
       const { url, server } = served;
       const { token: ann } = await server.tokens.create({ role: "user", id: "ann" });
