@@ -185,6 +185,11 @@ export const AGENT_REQUIREMENTS: readonly Requirement[] = [
       "ours",
       "A second user whom the owner named finds a waiting call and decides it through the client, the command line, MAP, MCP and A2A.",
     ],
+    [
+      "AGT-APPR-08",
+      "ours",
+      "Tasks that wait for approval hold neither a slot for turns nor memory, however many they are.",
+    ],
     ["AGT-APPR-06", "ours", "Text approves nothing: the refusal says how to decide."],
     ["AGT-APPR-04", "ours", "An approval may expire, also after a restart."],
   ]),

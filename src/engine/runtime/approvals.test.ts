@@ -129,4 +129,26 @@ describe("approvals", () => {
     next.answer(complete("done"));
     await world.settle();
   });
+
+  it("[AGT-APPR-08] tasks that wait for approval hold neither a turn's slot nor memory", async () => {
+    const { fakeAgents, paid, definition } = shop({ approval: true });
+    const world = await openWorld(definition, { limits: { turns: 1, cachedTasks: 1 } });
+    const people = Array.from({ length: 4 }, (_, n) => ({ role: "user", id: `u${n}` }) as const);
+    const keys: string[] = [];
+    for (const [n, person] of people.entries()) {
+      keys.push((await world.runtime.post(person, { body: "pay", taskId: "t" })).key);
+      (await fakeAgents.next("boss")).answer(withId("p", act("pay", { euros: n })));
+      await world.settle();
+    }
+    expect(world.runtime.stats).toMatchObject({ turns: 0, liveTasks: 1 });
+    for (const key of keys) {
+      const decisions = [{ callId: "p", decision: "approve" }] as const;
+      await world.runtime.answerApprovals({ key, taskId: "t" }, { decisions });
+      (await fakeAgents.next("boss")).answer(complete("done"));
+      await world.settle();
+      expect(await world.status(key)).toBe("completed");
+    }
+    expect(paid).toEqual([{ euros: 0 }, { euros: 1 }, { euros: 2 }, { euros: 3 }]);
+    expect(world.runtime.stats.turns).toBe(0);
+  });
 });

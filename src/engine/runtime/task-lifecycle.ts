@@ -157,6 +157,10 @@ export class TaskLifecycle {
           // Turns that start from here on were not running when the process started.
           work.recoveredUpTo = 0;
           work.careful = false;
+          turns.resume(live);
+          break;
+        case "approval_answered":
+          turns.resume(live);
           break;
         default:
           break;

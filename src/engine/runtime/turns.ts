@@ -181,18 +181,18 @@ export class Turns {
     }
   }
 
-  /** Frees the agents whose calls have all been executed. */
+  /** Frees the agents whose calls have all been executed, or wait for a person. */
   settle(live: LiveTask): void {
     const { doing } = live.work;
     for (const [agent, { kind }] of doing) {
-      if (kind === "acting" && live.state.agents.get(agent)?.turn === undefined) this.#free(live, agent);
+      if (kind === "acting" && !hasCallsToRun(live, agent)) this.#free(live, agent);
     }
   }
 
-  /** Agents with unfinished calls hold their slots after the task was read from the store. */
+  /** Agents with calls to run hold slots: after the task was read from the store, and when it continues. */
   resume(live: LiveTask): void {
-    for (const [agent, { turn }] of live.state.agents) {
-      if (turn !== undefined) this.#set(live, agent, ACTING);
+    for (const agent of live.state.agents.keys()) {
+      if (!live.work.doing.has(agent) && hasCallsToRun(live, agent)) this.#set(live, agent, ACTING);
     }
   }
 
@@ -469,7 +469,7 @@ export class Turns {
   /** The answer is decided. If actions follow, the turn continues with them. */
   decided(live: LiveTask, turn: RunningTurn): void {
     turn.text = undefined;
-    if (live.state.agents.get(turn.agent)?.turn !== undefined) this.#set(live, turn.agent, ACTING);
+    if (hasCallsToRun(live, turn.agent)) this.#set(live, turn.agent, ACTING);
     else this.#free(live, turn.agent);
   }
 
@@ -601,6 +601,12 @@ class TurnHandling implements Handling<Tasks> {
 
 const STARTING: Doing = { kind: "starting" };
 const ACTING: Doing = { kind: "acting" };
+
+/** In a paused task, calls wait for a person, who may take days: until then they need neither a slot nor memory. */
+function hasCallsToRun({ state }: LiveTask, agent: string): boolean {
+  const turn = state.agents.get(agent)?.turn;
+  return turn !== undefined && (turn.running.length > 0 || state.status === "running");
+}
 
 function thinks(doing: Doing | undefined): number {
   return doing?.kind === "turn" ? 1 : 0;
