@@ -64,6 +64,11 @@ export class AnswersForOthers {
     return this.#mailroom.approvals.answer(this.#actor(caller), key, { results }, rows);
   }
 
+  /** An admin cancels any task. @throws MailroomError `unknown_task` for everybody else */
+  cancel(caller: Answerer, key: string): Promise<void> {
+    return this.#mailroom.approvals.cancel(this.#actor(caller), key);
+  }
+
   #actor(caller: Answerer): Actor {
     return actorOf(caller, this.#server);
   }

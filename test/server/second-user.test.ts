@@ -364,3 +364,10 @@ describe.each(doors)("through %s, a second user", (name, door) => {
     expect(ran).toEqual([]);
   });
 });
+
+it("[AGT-APPR-07] an admin who cancels another owner's task through MAP is in the audit log", async () => {
+  const key = await waiting("cancelled by an admin");
+  await (await mapClient("admin:root")).closeConversation(`conv-${key}`);
+  expect((await http(ANN).getTask("cancelled by an admin")).status).toBe("cancelled");
+  expect(await lastAnswer(key)).toEqual({ actor: "admin:root", action: "cancel", right: "admin" });
+});

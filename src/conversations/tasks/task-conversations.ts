@@ -66,6 +66,8 @@ export interface AnswersForOthers {
   find(by: Principal, key: string): Promise<WaitingTask | undefined>;
   decide(by: Principal, key: string, decisions: unknown): Promise<{ readonly number: number }>;
   answer(by: Principal, key: string, text: string): Promise<{ readonly number: number }>;
+  /** An admin cancels any task. */
+  cancel(by: Principal, key: string): Promise<void>;
 }
 
 export interface ListPage {
@@ -294,8 +296,15 @@ export class TaskConversations implements ConversationOperations {
   /** Cancels the task; allowed for its owner and for admins (decision A6). */
   async close(actor: Actor, params: CloseParams): Promise<{ conversation: Conversation }> {
     const { conversation } = await this.#open(actor, params.conversationId);
-    const { role, id } = actor.instance ?? { role: "user", id: actor.acting };
-    await this.#engine(this.#parts.runtime.cancel(conversation.key, `${role} '${id}'`));
+    const { answers, runtime } = this.#parts;
+    const { key, instance } = conversation;
+    const by = actor.instance ?? { role: "user", id: actor.acting };
+    // What is done to another owner's task is recorded in the audit log.
+    await this.#engine(
+      answers === undefined || ownsTask(actor, instance)
+        ? runtime.cancel(key, `${by.role} '${by.id}'`)
+        : answers.cancel(by, key),
+    );
     return { conversation: toConversation(await this.#open(actor, params.conversationId)) };
   }
 
