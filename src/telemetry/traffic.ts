@@ -160,7 +160,7 @@ export class Traffic {
       failures: [...failures.values()]
         .sort((a, b) => b.count - a.count || b.last - a.last)
         .slice(0, MOST_FAILURES),
-      partial,
+      partial: partial || failures.size > MOST_FAILURES,
     };
   }
 
@@ -176,7 +176,12 @@ export class Traffic {
       if (at < 0) continue;
       const edge = { from, to: address, type };
       this.#edge(edge);
-      if (this.#sentTo.size < MOST_SENT) this.#sentTo.set(`${id}${address.slice(at)}`, edge);
+      this.#sentTo.set(`${id}${address.slice(at)}`, edge);
+      // Some are never settled: the oldest are forgotten.
+      for (const oldest of this.#sentTo.keys()) {
+        if (this.#sentTo.size <= MOST_SENT) break;
+        this.#sentTo.delete(oldest);
+      }
     }
   }
 
