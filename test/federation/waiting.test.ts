@@ -108,6 +108,22 @@ it("[MAIL-G-1] an answer to a swarm that was unreachable until now is not given 
   expect(beta.count("/back")).toBe(2);
 });
 
+it("mail reaches a swarm whose self-description is too long to be read", async () => {
+  const alpha = await openTestServer({
+    swarm: testSwarm("alpha", ["beta"]),
+    settings: { attemptTimeout: 60_000, deliveryTimeout: 60_000, healthInterval: 3_600_000 },
+  });
+  onTestFinished(() => alpha.close());
+  const long = "x".repeat(1024 * 1024);
+  const beta = await openMalformedPeer("beta", [long], (_, response) => response.end("{}"));
+  await register(alpha, "beta", beta.url);
+  await until(() => alpha.federation.registry.get("beta")?.isActive === true, "the first check");
+  const taskId = randomUUID();
+  await alpha.mailroom.user("ann").post("ask clerk@beta: hello", { taskId });
+  await until(() => beta.count("/forward") > 0 || beta.count("/") > 6, "the message, or attempts without it");
+  expect(beta.count("/forward")).toBe(1);
+});
+
 it("mail of a task that has ended is sent by the next process, and settled in its journal", async () => {
   const beta = await openMalformedPeer("beta", ["dedupe"], (_, response) => response.end("{}"), {
     keepAlive: false,

@@ -257,7 +257,11 @@ export class SwarmRegistry {
   async describeUnknown(name: string): Promise<void> {
     const entry = this.#entries.get(name);
     if (entry === undefined || entry.version !== null) return;
-    const found = await this.#fetchDescription(entry.baseUrl);
+    const found = await this.#fetchDescription(entry.baseUrl).catch((error: unknown) => {
+      // It is reachable, and will never be described.
+      if (error instanceof NetError && error.code === "response_too_large") return undefined;
+      throw error;
+    });
     if (found !== undefined) await this.#note(entry, { at: this.#parts.clock.now() }, found);
   }
 
