@@ -29,6 +29,8 @@ const MB = 1024 * 1024;
 const MAX_PEAK = 600 * MB;
 /** How much more than before the attack may still be in use when it is over. */
 const MAX_LEFT = 20 * MB;
+/** MAP keeps the newest events for `map/replay` (`map.limits.event_ring_size`): a long attack fills that memory. */
+const REPLAY_MEMORY = 16 * MB;
 
 vi.setConfig({ testTimeout: (SECONDS + SETTLE + 90) * 1_000 });
 
@@ -136,9 +138,10 @@ describe.skipIf(process.platform !== "linux")(`attacks for ${SECONDS} s on`, () 
     expect(server.child.exitCode, "the server has ended").toBe(null);
     const peak = peakOf(server.child);
 
+    const mostLeft = MAX_LEFT + (door === "map" ? REPLAY_MEMORY : 0);
     const deadline = Date.now() + SETTLE * 1_000;
     let left = await memory.inUse();
-    while (left - idle > MAX_LEFT && Date.now() < deadline) {
+    while (left - idle > mostLeft && Date.now() < deadline) {
       await sleep(500);
       left = await memory.inUse();
     }
@@ -153,6 +156,6 @@ describe.skipIf(process.platform !== "linux")(`attacks for ${SECONDS} s on`, () 
     expect(attacked.failures.slice(0, 5)).toEqual([]);
     expect(attacked.count).toBeGreaterThanOrEqual(CLIENTS);
     expect(peak).toBeLessThan(MAX_PEAK);
-    expect(left - idle).toBeLessThan(MAX_LEFT);
+    expect(left - idle).toBeLessThan(mostLeft);
   });
 });
