@@ -50,6 +50,7 @@ export {
   type TaskRow,
   type TaskStatus,
   type UsageAdd,
+  type UsageExpire,
   type UsageReads,
   type UsageRowWrite,
 } from "./ports.js";

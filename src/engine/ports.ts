@@ -194,7 +194,7 @@ export interface AuditPut extends RowWrite {
   readonly record: AuditRecord;
 }
 
-/** Removes records from before a time. */
+/** Removes records from before a time, the oldest first; of very many, only some. */
 export interface AuditExpire extends RowWrite {
   readonly kind: "audit.expire";
   readonly before: number;
@@ -216,6 +216,8 @@ export interface ApprovalReads {
     before?: number;
     limit: number;
   }): Promise<readonly (AuditRecord & { readonly number: number })[]>;
+  /** When the oldest record was made; undefined without any. */
+  oldestAudit(): Promise<number | undefined>;
 }
 
 /** Adds to what model calls used on a day, in one commit with the entries that say so. */
@@ -239,12 +241,21 @@ export interface BudgetPut extends RowWrite {
   readonly limits: BudgetChange;
 }
 
-export type UsageRowWrite = UsageAdd | BudgetPut;
+/**
+ * Removes days from before a day, the oldest first; of very many rows, only some. What callers used in total stays the
+ * same.
+ */
+export interface UsageExpire extends RowWrite {
+  readonly kind: "usage.expire";
+  readonly before: string;
+}
+
+export type UsageRowWrite = UsageAdd | UsageExpire | BudgetPut;
 
 export interface UsageReads {
   /** Of one caller, or of all. */
   ofDay(day: string, caller?: InstanceId): Promise<UsageTotals | undefined>;
-  /** Of one caller on all days. */
+  /** Of one caller on all days, including those that were removed. */
   total(caller: InstanceId): Promise<UsageTotals | undefined>;
   /** Days with any usage, newest first. `to` is included. */
   days(options: {
@@ -253,6 +264,8 @@ export interface UsageReads {
     to?: string;
     limit: number;
   }): Promise<readonly { readonly day: string; readonly used: UsageTotals }[]>;
+  /** The oldest day with any usage. */
+  oldestDay(): Promise<string | undefined>;
   /** By agent, of one caller or of all, the most expensive first. */
   agents(
     day: string,

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { defineAction } from "../actions/index.js";
+import type { AuditPut } from "../engine/index.js";
 import { defineAgent, defineSwarm } from "../swarm/index.js";
 import { Mailroom } from "./mailroom.js";
 
@@ -225,6 +226,29 @@ describe("Mailroom", () => {
     expect(await ann.task("a")).toBeUndefined();
     const { opened } = await ann.post("anew", { taskId: "a" });
     expect(opened).toBe(true);
+    await mailroom.close();
+  });
+
+  it("removes records of the audit log that are older than retention keeps, however many", async () => {
+    const auditAge = 24 * 60 * 60 * 1_000;
+    const mailroom = await Mailroom.open({ swarm: echo(), data: false, retention: { auditAge } });
+    const early = {
+      at: Date.now() - auditAge - 1,
+      actor: "admin:early",
+      action: "budget",
+      right: "admin",
+      key: "",
+      taskId: "",
+      owner: "",
+      details: {},
+    } as const;
+    // More than one write removes.
+    const rows: AuditPut[] = Array.from({ length: 10_001 }, () => ({ kind: "audit.put", record: early }));
+    await mailroom.store.commit({ appends: [], rows });
+    await mailroom.budgets.setForDay({ role: "admin", id: "root" }, "day", { maxCalls: 5 });
+    await mailroom.sweep();
+    const kept = await mailroom.store.approvals?.audit({ limit: 20_000 });
+    expect(kept?.map(({ actor }) => actor)).toEqual(["admin:root"]);
     await mailroom.close();
   });
 

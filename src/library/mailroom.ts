@@ -39,7 +39,7 @@ export interface MailroomOptions {
   readonly durability?: Durability;
   /** Limits of what runs at once and how long. Default: those of `docs/configuration.md`, without a step limit. */
   readonly limits?: Partial<RuntimeLimits>;
-  /** Default: finished tasks are never removed. */
+  /** Default: nothing is removed. */
   readonly retention?: RetentionOptions;
   /** Runs in place of every action, and can call the action. Default: none. */
   readonly actionOverride?: ActionOverride;
@@ -217,7 +217,7 @@ export class Mailroom {
     return new RemoteAgent(name, this.runtime);
   }
 
-  /** Removes finished tasks now, as configured. Returns their number. */
+  /** Removes what retention does not keep, now. Returns the number of removed tasks. */
   async sweep(): Promise<number> {
     return (await this.#retention?.sweep()) ?? 0;
   }

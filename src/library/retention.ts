@@ -1,25 +1,44 @@
-/** Removes finished tasks that are too old or too many, and frees their space. Off by default (decision C5). */
+/**
+ * Removes finished tasks that are too old or too many, and frees their space; off by default (decision C5). Removes old
+ * records of the audit log and old usage by day.
+ */
 
 import type { Clock, Report } from "../base/index.js";
-import type { Runtime, Store, TaskRow } from "../engine/index.js";
+import {
+  type AuditExpire,
+  type Runtime,
+  type Store,
+  type TaskRow,
+  type UsageExpire,
+  utcDay,
+} from "../engine/index.js";
 import type { Loop } from "../journal/index.js";
 import { systemLoop } from "../journal/index.js";
 import type { RetentionLimits } from "./settings.js";
 
-/** When ended tasks are removed. */
+/** When ended tasks, records of the audit log and usage by day are removed. */
 export interface RetentionOptions {
   /** How long a finished task is kept, in milliseconds. Default: without limit. */
   readonly maxAge?: number;
   /** How many finished tasks are kept. Default: without limit. */
   readonly maxTasks?: number;
+  /** How long records of the audit log are kept, in milliseconds. Default: without limit. */
+  readonly auditAge?: number;
+  /** How long usage by day is kept, in milliseconds. What callers used in total is kept. Default: without limit. */
+  readonly usageAge?: number;
   /** Milliseconds between two rounds. Default: one minute. */
   readonly interval?: number;
 }
 
-/** Decision C5: nothing is removed unless configured. */
-export function retentionFrom({ maxAge, maxTasks }: RetentionLimits): RetentionOptions | undefined {
-  if (maxAge === 0 && maxTasks === 0) return undefined;
-  return { ...(maxAge > 0 && { maxAge }), ...(maxTasks > 0 && { maxTasks }) };
+/** 0 sets no limit. */
+export function retentionFrom(limits: RetentionLimits): RetentionOptions {
+  const { maxAge, maxTasks, auditAge, usageAge } = limits;
+  return {
+    ...(maxAge > 0 && { maxAge }),
+    ...(maxTasks > 0 && { maxTasks }),
+    ...(auditAge > 0 && { auditAge }),
+    ...(usageAge > 0 && { usageAge }),
+  };
 }
 
 const PAGE = 200;
@@ -95,8 +114,31 @@ export class Retention {
       // Tasks that cannot be removed now must not hide those after them.
       after = rows.at(-1);
     } while (rows.length === PAGE && !this.#stopped);
+    await this.#expireAudit();
+    await this.#expireUsage();
     if (removed > 0 && !this.#stopped) await this.#store.reclaim?.();
     return removed;
+  }
+
+  async #expireAudit(): Promise<void> {
+    const { auditAge } = this.#options;
+    const { approvals } = this.#store;
+    if (auditAge === undefined || approvals === undefined) return;
+    const expire: AuditExpire = { kind: "audit.expire", before: this.#clock.now() - auditAge };
+    while (!this.#stopped && ((await approvals.oldestAudit()) ?? Infinity) < expire.before) {
+      await this.#store.commit({ appends: [], rows: [expire] });
+    }
+  }
+
+  async #expireUsage(): Promise<void> {
+    const { usageAge } = this.#options;
+    const { usage } = this.#store;
+    if (usageAge === undefined || usage === undefined) return;
+    const expire: UsageExpire = { kind: "usage.expire", before: utcDay(this.#clock.now() - usageAge) };
+    const isOld = (day: string | undefined): boolean => day !== undefined && day < expire.before;
+    while (!this.#stopped && isOld(await usage.oldestDay())) {
+      await this.#store.commit({ appends: [], rows: [expire] });
+    }
   }
 
   /** One at a time: a long series of removals would delay other writes. */

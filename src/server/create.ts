@@ -217,7 +217,6 @@ async function build(options: ServerOptions, stack: CloseStack): Promise<Mailroo
   const counted = new Promise<number>((resolve) => {
     count = resolve;
   });
-  const retention = retentionFrom(settings.retention);
   const mailroom = await Mailroom.open({
     swarm: await loadSwarm(),
     store,
@@ -227,7 +226,7 @@ async function build(options: ServerOptions, stack: CloseStack): Promise<Mailroo
     limits: settings.runtime,
     carriers,
     systemActions: extensions.flatMap(({ extension }) => extension.systemActions ?? []),
-    ...(retention !== undefined && { retention }),
+    retention: retentionFrom(settings.retention),
     recover: false,
     onRecovery: (_recovered, of) => count(of),
     onProblem: ({ code, message, task, cause }) => {

@@ -457,6 +457,38 @@ describe("limits by day", () => {
     expect(desk.providers.count).toBeGreaterThan(14);
   });
 
+  it("[AGT-BUDGET-10] retention removes old days, and a limit in total still counts them", async () => {
+    const DAY = 24 * 60 * 60 * 1_000;
+    const clock = new VirtualClock(Date.UTC(2026, 5, 28, 12, 0, 0));
+    const limits = { callerTotalBudget: { maxCalls: 8 } };
+    const desk = await openDesk(lookThen(1), { clock, limits, retention: { usageAge: DAY, interval: 1e9 } });
+    const { mailroom } = desk;
+    const ann = mailroom.user("ann");
+    const caller = { role: "user", id: "ann" } as const;
+    // Three days with two calls each: two days are removed in one round, and one in the next.
+    for (let day = 0; day < 3; day++) {
+      expect(await ann.ask("go")).toMatchObject({ status: "completed" });
+      clock.advance(DAY);
+    }
+    const before = await mailroom.budgets.total(caller);
+    expect(before).toMatchObject({ calls: 6, cost: expect.closeTo(6 * COST) });
+    await mailroom.sweep();
+    expect((await mailroom.budgets.days({ caller })).map(({ day }) => day)).toEqual(["2026-06-30"]);
+    expect((await mailroom.budgets.days({})).map(({ day }) => day)).toEqual(["2026-06-30"]);
+    expect((await mailroom.budgets.day("2026-06-28")).agents).toEqual([]);
+    clock.advance(DAY);
+    await mailroom.sweep();
+    expect(await mailroom.budgets.days({ caller })).toEqual([]);
+    expect(await mailroom.budgets.total(caller)).toEqual({
+      ...before,
+      cost: expect.closeTo(6 * COST),
+    });
+    expect(await ann.ask("go")).toMatchObject({ status: "completed" });
+    const paused = await ann.ask("go");
+    expect(paused.response).toContain("the limit for all tasks of user:ann is reached (max_calls: 8");
+    expect(desk.providers.count).toBe(8);
+  });
+
   it("limits of an admin replace the configured ones, continue tasks and survive a restart", async () => {
     const data = mkdtempSync(join(tmpdir(), "mailroom-budgets-"));
     onTestFinished(() => rmSync(data, { recursive: true, force: true }));

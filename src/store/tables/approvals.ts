@@ -109,6 +109,7 @@ export function createApprovalReads(
       "SELECT key FROM task_approvers WHERE approver = ? AND key < ? ORDER BY key DESC LIMIT ?",
     )
     .pluck();
+  const oldest = db.prepare<[], number>("SELECT at FROM audit ORDER BY at LIMIT 1").pluck();
   const page =
     "AND number < @before AND actor = coalesce(@actor, actor) AND key = coalesce(@key, key) " +
     "ORDER BY number DESC LIMIT @limit";
@@ -155,6 +156,11 @@ export function createApprovalReads(
         .sort((a, b) => b.number - a.number)
         .slice(0, limit)
         .map(toRecord);
+    },
+
+    async oldestAudit() {
+      ready();
+      return oldest.get();
     },
   };
 }

@@ -5,6 +5,7 @@ import {
   INSTANCE_ROLES,
   type InstanceId,
   type UsageAdd,
+  type UsageExpire,
   type UsageReads,
   type UsageRowWrite,
   type UsageTotals,
@@ -14,7 +15,8 @@ import { defineTableSet, type WriteContext } from "../table-set.js";
 
 /**
  * What model calls used by day, and limits that admins set. Sums are rows of their own, so that a limit is checked by
- * reading one row: an empty agent stands for all agents, and an empty caller for all callers.
+ * reading one row: an empty agent stands for all agents, and an empty caller for all callers. An empty day stands for the
+ * days of a caller that were removed.
  */
 export const usageTables = defineTableSet<UsageRowWrite>({
   name: "usage",
@@ -46,28 +48,51 @@ export const usageTables = defineTableSet<UsageRowWrite>({
       `,
     },
   ],
-  writes: { "usage.add": addUsage, "budget.put": putBudget },
+  writes: { "usage.add": addUsage, "usage.expire": expireUsage, "budget.put": putBudget },
 });
 
 const ALL = { role: "", instance: "" };
 
+const ADD = `
+  INSERT INTO usage (day, role, instance, agent, calls, failed_calls, input_tokens, output_tokens, cached_tokens, cost)
+  VALUES (@day, @role, @instance, @agent, @calls, @failedCalls, @inputTokens, @outputTokens, @cachedInputTokens, @cost)
+  ON CONFLICT DO UPDATE SET
+    calls = calls + excluded.calls,
+    failed_calls = failed_calls + excluded.failed_calls,
+    input_tokens = input_tokens + excluded.input_tokens,
+    output_tokens = output_tokens + excluded.output_tokens,
+    cached_tokens = cached_tokens + excluded.cached_tokens,
+    cost = CASE WHEN cost IS NULL THEN excluded.cost ELSE cost + ifnull(excluded.cost, 0) END
+`;
+
 function addUsage({ db }: WriteContext): (write: UsageAdd) => void {
-  const add = db.prepare(`
-    INSERT INTO usage (day, role, instance, agent, calls, failed_calls, input_tokens, output_tokens, cached_tokens, cost)
-    VALUES (@day, @role, @instance, @agent, @calls, @failedCalls, @inputTokens, @outputTokens, @cachedInputTokens, @cost)
-    ON CONFLICT DO UPDATE SET
-      calls = calls + excluded.calls,
-      failed_calls = failed_calls + excluded.failed_calls,
-      input_tokens = input_tokens + excluded.input_tokens,
-      output_tokens = output_tokens + excluded.output_tokens,
-      cached_tokens = cached_tokens + excluded.cached_tokens,
-      cost = CASE WHEN cost IS NULL THEN excluded.cost ELSE cost + ifnull(excluded.cost, 0) END
-  `);
+  const add = db.prepare(ADD);
   return ({ day, instance, agent, used }) => {
     const row = { day, ...used, cost: used.cost ?? null };
     for (const scope of [ALL, scopeOf(instance)]) {
       add.run({ ...row, ...scope, agent: "" });
       add.run({ ...row, ...scope, agent });
+    }
+  };
+}
+
+/** Rows removed by one write, so that it does not delay others. */
+const EXPIRED_AT_ONCE = 1_000;
+
+function expireUsage({ db }: WriteContext): (write: UsageExpire) => void {
+  const expired = db.prepare<[string], StoredUsage>(
+    `SELECT ${COLUMNS} FROM usage WHERE day > '' AND day < ? ORDER BY day LIMIT ${EXPIRED_AT_ONCE}`,
+  );
+  const add = db.prepare(ADD);
+  const remove = db.prepare(
+    "DELETE FROM usage WHERE day = @day AND role = @role AND instance = @instance AND agent = @agent",
+  );
+  return ({ before }) => {
+    for (const row of expired.all(before)) {
+      const { day, role, instance, agent, cost } = row;
+      // Limits of a caller in total count these days too.
+      if (role !== "" && agent === "") add.run({ ...toTotals(row), cost, day: "", role, instance, agent });
+      remove.run({ day, role, instance, agent });
     }
   };
 }
@@ -126,7 +151,7 @@ export function createUsageReads(db: Database, ready: () => void): UsageReads {
   );
   const days = db.prepare<[object], StoredUsage>(
     `SELECT ${COLUMNS} FROM usage WHERE role = @role AND instance = @instance AND agent = ''
-       AND day >= @from AND day <= @to ORDER BY day DESC LIMIT @limit`,
+       AND day > '' AND day >= @from AND day <= @to ORDER BY day DESC LIMIT @limit`,
   );
   const agents = db.prepare<[object], StoredUsage>(
     `SELECT ${COLUMNS} FROM usage WHERE day = @day AND role = @role AND instance = @instance AND agent > ''
@@ -136,6 +161,7 @@ export function createUsageReads(db: Database, ready: () => void): UsageReads {
     `SELECT ${COLUMNS} FROM usage WHERE day = @day AND role > '' AND agent = ''
        ORDER BY ${EXPENSIVE}, role, instance LIMIT @limit`,
   );
+  const oldest = db.prepare<[], string>("SELECT day FROM usage WHERE day > '' ORDER BY day LIMIT 1").pluck();
   const limitsOf = db.prepare<[object], StoredBudget>(
     "SELECT role, instance, limits FROM budgets WHERE role = @role AND instance = @instance",
   );
@@ -167,6 +193,10 @@ export function createUsageReads(db: Database, ready: () => void): UsageReads {
     async callers(day, limit) {
       ready();
       return callers.all({ day, limit }).map((row) => ({ caller: toInstance(row), used: toTotals(row) }));
+    },
+    async oldestDay() {
+      ready();
+      return oldest.get();
     },
     async limits(scope) {
       ready();
