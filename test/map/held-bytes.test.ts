@@ -222,6 +222,9 @@ describe("lists", () => {
     });
     expect(JSON.stringify(first).length).toBeLessThan(3 * MB);
     const people = (first.participants as { id: string }[]).length;
+    const presence = await ann.call("mail/presence", { conversationId });
+    expect(presence).toMatchObject({ _meta: { cut: ["participants"] } });
+    expect(presence.participants).toHaveLength(people);
     const next = await ann.call("mail/get", {
       conversationId,
       include: { participants: true, participantsAfter: first.participantsCursor },

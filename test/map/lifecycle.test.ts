@@ -220,7 +220,8 @@ it("extensions are announced, and mail/presence says who is connected", async ()
   });
   const bob = await login("user:bob");
   const conversationId = await create(raw, { initialParticipants: [{ id: "user:bob" }, { id: "user:cyd" }] });
-  const { participants } = await bob.call("mail/presence", { conversationId });
+  const { participants, _meta } = await bob.call("mail/presence", { conversationId });
+  expect(_meta).toBeUndefined();
   expect(participants).toMatchObject([
     { participantId: "user:ann", role: "initiator", presence: "online" },
     { participantId: "user:bob", presence: "online" },

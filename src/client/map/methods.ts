@@ -306,7 +306,12 @@ export interface MapMethods {
   readonly "mail/reopen": Method<StatusChange, { readonly conversation: Conversation }>;
   readonly "mail/presence": Method<
     InConversation,
-    { readonly conversationId: string; readonly participants: readonly Presence[] }
+    {
+      readonly conversationId: string;
+      readonly participants: readonly Presence[];
+      /** `cut: ["participants"]` if there are more than fit. */
+      readonly _meta?: { readonly cut: readonly string[] };
+    }
   >;
   readonly "mailroom/pause": Method<StatusChange, { readonly conversation: Conversation }>;
   readonly "mailroom/archive": Method<StatusChange, { readonly conversation: Conversation }>;

@@ -12,11 +12,12 @@ import type {
   TurnParams,
   TurnsListParams,
 } from "../rules/params.js";
-import type { Actor, Participant } from "../rules/types.js";
+import type { ParticipantPage } from "../rules/queries.js";
+import type { Actor } from "../rules/types.js";
 import type { ReadableConversation } from "./search.js";
 
 /** What `mail/presence`, read cursors and search need. */
-type Details = Promise<{ readonly participants?: readonly Participant[] }>;
+type Details = Promise<Partial<ParticipantPage>>;
 
 type Answer<Params> = (actor: Actor, params: Params) => Promise<object>;
 

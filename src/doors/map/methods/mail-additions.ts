@@ -74,11 +74,15 @@ export const mailAdditions: MethodTable = {
 
   "mail/presence": listing((call) =>
     onConversation(presenceParams, async (operations, actor, { conversationId }) => {
-      const { participants = [] } = await operations.get(actor, {
+      const { participants = [], participantsCursor } = await operations.get(actor, {
         conversationId,
         include: { participants: true },
       });
-      return { conversationId, participants: presenceOf(call.context, actor.space, participants) };
+      return {
+        conversationId,
+        participants: presenceOf(call.context, actor.space, participants),
+        ...(participantsCursor !== undefined && { _meta: { cut: ["participants"] } }),
+      };
     })(call),
   ),
 
