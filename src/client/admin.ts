@@ -100,7 +100,7 @@ export class AdminClient {
     return getAllUsage(this.#transport, options);
   }
 
-  /** Returns the limits of the server and of callers for a day (UTC). */
+  /** Returns the limits of the server for a day (UTC), and of callers for a day and in total. */
   getBudgets(
     options: CallOptions & { readonly limit?: number; readonly after?: string } = {},
   ): Promise<BudgetPage> {

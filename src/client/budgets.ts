@@ -66,10 +66,10 @@ const BudgetPage = z.looseObject({
     day: Budget,
   }),
   day: Budget,
-  callers: z.array(z.looseObject({ caller: z.string(), budget: Budget })),
+  callers: z.array(z.looseObject({ caller: z.string(), budget: Budget, total: z.optional(Budget) })),
   next_after: z.nullable(z.string()),
 });
-/** Limits of the server and of callers for a day (UTC). */
+/** Limits of the server for a day (UTC), and of callers for a day and in total. */
 export type BudgetPage = z.infer<typeof BudgetPage>;
 
 /** @param path the task's */

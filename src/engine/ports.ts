@@ -279,11 +279,8 @@ export interface UsageReads {
   ): Promise<readonly { readonly caller: InstanceId; readonly used: UsageTotals }[]>;
   /** Limits that admins set, as they are stored. */
   limits(scope: BudgetScope): Promise<BudgetChange | undefined>;
-  /** All callers with limits of their own, in order. */
-  limitedCallers(
-    limit: number,
-    after?: InstanceId,
-  ): Promise<readonly { readonly caller: InstanceId; readonly limits: BudgetChange }[]>;
+  /** All callers with limits of their own, for a day or in total, in order. */
+  limitedCallers(limit: number, after?: InstanceId): Promise<readonly InstanceId[]>;
 }
 
 export interface MemoryItem {

@@ -87,13 +87,14 @@ describe("budgets", () => {
       (await harness.call("/tasks/t/budget", { token: BOB, json: { budget: { max_calls: 9 } } })).status,
     ).toBe(404);
     for (const json of [{ max_calls: -1 }, { max_tokens: 1.5 }, { max_cost: "1" }, { max_money: 1 }]) {
-      expect((await harness.call("/tasks/t/budget", { token: ANN, json: { budget: json } })).status).toBe(
-        400,
-      );
+      const field = `budget.${Object.keys(json)[0]}`;
+      expect(await harness.call("/tasks/t/budget", { token: ANN, json: { budget: json } })).toMatchObject({
+        status: 400,
+        body: { field, detail: expect.stringContaining(field) },
+      });
       expect(
-        (await harness.call("/message", { token: ANN, json: { body: "x", kwargs: { budget: json } } }))
-          .status,
-      ).toBe(400);
+        await harness.call("/message", { token: ANN, json: { body: "x", kwargs: { budget: json } } }),
+      ).toMatchObject({ status: 400, body: { field: `kwargs.${field}` } });
     }
     expect(model.calls).toBe(2);
     const raised = await as(ANN).setTaskBudget("t", { max_calls: null, max_cost: 5 });
@@ -138,10 +139,14 @@ describe("budgets", () => {
     expect(await total()).toMatchObject({ usage: { calls: 3 }, budget: {} });
     expect(await admin.setCallerTotalBudget("user:user-ann", { max_calls: 90 })).toEqual({ max_calls: 90 });
     expect((await total())?.budget).toEqual({ max_calls: 90 });
-    // Beside the limits for a day.
-    expect((await admin.getBudgets()).callers).toEqual([
-      { caller: "user:user-ann", budget: { max_calls: 3 } },
-    ]);
+    // Beside the limits for a day, and of a caller without any.
+    await admin.setCallerTotalBudget("swarm:a:b", { max_cost: 7 });
+    const ann = { caller: "user:user-ann", budget: { max_calls: 3 }, total: { max_calls: 90 } };
+    const other = { caller: "swarm:a:b", budget: { max_calls: 2 }, total: { max_cost: 7 } };
+    expect((await admin.getBudgets()).callers).toEqual([other, ann]);
+    expect(await admin.getBudgets({ limit: 1 })).toMatchObject({ callers: [other], next_after: "swarm:a:b" });
+    expect((await admin.getBudgets({ after: "swarm:a:b" })).callers).toEqual([ann]);
+    await admin.setCallerTotalBudget("swarm:a:b", null);
     expect(await admin.setCallerTotalBudget("user:user-ann", null)).toEqual({});
     expect(await admin.setDayBudget({ max_cost: 10 })).toEqual({ max_cost: 10 });
     // Changes at the same time keep each other's limits.
@@ -155,7 +160,7 @@ describe("budgets", () => {
     await reached("completed");
     expect(await admin.setCallerBudget("user:user-ann", null)).toEqual({ max_calls: 2 });
     expect((await audited(ROOT)).filter((line) => line.startsWith("admin:root budget admin"))).toHaveLength(
-      10,
+      12,
     );
     const unknown = await harness.call(`/admin/tasks/${key}/budget`, {
       token: ROOT,

@@ -52,6 +52,8 @@ export const usageTables = defineTableSet<UsageRowWrite>({
 });
 
 const ALL = { role: "", instance: "" };
+/** Begins the instance of limits of a caller in total; `role:id` follows. */
+const TOTAL = "total:";
 
 const ADD = `
   INSERT INTO usage (day, role, instance, agent, calls, failed_calls, input_tokens, output_tokens, cached_tokens, cost)
@@ -165,8 +167,13 @@ export function createUsageReads(db: Database, ready: () => void): UsageReads {
   const limitsOf = db.prepare<[object], StoredBudget>(
     "SELECT role, instance, limits FROM budgets WHERE role = @role AND instance = @instance",
   );
-  const limited = db.prepare<[object], StoredBudget>(
-    `SELECT role, instance, limits FROM budgets WHERE role > '' AND (role, instance) > (@role, @instance)
+  const limited = db.prepare<[object], Pick<StoredBudget, "role" | "instance">>(
+    `WITH totals AS (SELECT substr(instance, ${TOTAL.length + 1}) AS caller FROM budgets WHERE role = '' AND instance > '${TOTAL}'),
+       callers AS (
+         SELECT role, instance FROM budgets WHERE role > ''
+         UNION SELECT substr(caller, 1, instr(caller, ':') - 1), substr(caller, instr(caller, ':') + 1) FROM totals
+       )
+     SELECT role, instance FROM callers WHERE (role, instance) > (@role, @instance)
        ORDER BY role, instance LIMIT @limit`,
   );
   return {
@@ -205,8 +212,7 @@ export function createUsageReads(db: Database, ready: () => void): UsageReads {
     },
     async limitedCallers(limit, after) {
       ready();
-      const rows = limited.all({ ...scopeOf(after), limit });
-      return rows.map((row) => ({ caller: toInstance(row), limits: toLimits(row) }));
+      return limited.all({ ...scopeOf(after), limit }).map(toInstance);
     },
   };
 }
@@ -218,8 +224,7 @@ function scopeOf(caller: InstanceId | undefined): { role: string; instance: stri
 function keyOf(scope: BudgetScope): { role: string; instance: string } {
   if (scope === "day") return ALL;
   const { caller, total } = scope;
-  // Apart from the callers' limits for a day, which are listed by role.
-  return total === true ? { role: "", instance: `total:${caller.role}:${caller.id}` } : scopeOf(caller);
+  return total === true ? { role: "", instance: `${TOTAL}${caller.role}:${caller.id}` } : scopeOf(caller);
 }
 
 function toInstance({ role, instance }: Pick<StoredUsage, "role" | "instance">): InstanceId {

@@ -166,7 +166,7 @@ export function budgetRoutes({ mailroom }: MailDoor): Route[] {
       method: "GET",
       path: "/admin/budgets",
       tag: "administration",
-      summary: "Limits of the server and of callers for a day",
+      summary: "Limits of the server for a day, and of callers for a day and in total",
       access: ADMINS,
       query: BudgetPageQuery,
       answers: { 200: { description: "The limits.", schema: BudgetPage } },
@@ -176,9 +176,10 @@ export function budgetRoutes({ mailroom }: MailDoor): Route[] {
           after === undefined ? undefined : instanceNamed(after),
         );
         const callers = [];
-        for (const { caller } of found) {
+        for (const caller of found) {
           const budget = budgetView(await budgets.ofDay({ caller }));
-          callers.push({ caller: `${caller.role}:${caller.id}`, budget });
+          const total = budgetView(await budgets.ofDay({ caller, total: true }));
+          callers.push({ caller: `${caller.role}:${caller.id}`, budget, total });
         }
         const { callerBudget, callerTotalBudget, dayBudget } = runtime.limits;
         const body = {

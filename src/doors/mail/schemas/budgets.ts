@@ -102,9 +102,10 @@ export const BudgetPage = z
   .object({
     configured: z.object({ task: BudgetBody, caller: BudgetBody, caller_total: BudgetBody, day: BudgetBody }),
     day: BudgetBody.meta({ description: "Limits of the server for a day (UTC) that apply." }),
-    callers: z
-      .array(z.object({ caller: z.string(), budget: BudgetBody }))
-      .meta({ description: "Callers with limits of their own for a day (UTC)." }),
+    callers: z.array(z.object({ caller: z.string(), budget: BudgetBody, total: BudgetBody })).meta({
+      description:
+        "Callers with limits of their own. `budget` applies for a day (UTC), `total` to all days together.",
+    }),
     next_after: z
       .string()
       .nullable()
