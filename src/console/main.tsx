@@ -5,16 +5,16 @@ import { useEffect, useState } from "preact/hooks";
 import { Dialogs } from "./app/dialogs.js";
 import { Frame } from "./app/frame.js";
 import { SignIn } from "./app/sign-in.js";
-import { caller, identify } from "./data/api.js";
+import { BASE, caller, identify } from "./data/api.js";
 import { startFeed } from "./data/feed.js";
 import { startAttention } from "./data/needs-you.js";
 import { startNeighbors } from "./data/neighbors.js";
-import { startTasks } from "./data/tasks.js";
+import { onlyRunning, startTasks } from "./data/tasks.js";
 import { listenForKeys } from "./nav/keys.js";
-import { followLinks, route } from "./nav/route.js";
+import { followLinks, go, route } from "./nav/route.js";
 import { startTheme } from "./nav/theme.js";
 import { Broken, ErrorState, Waiting } from "./views/parts/states.js";
-import Tasks from "./views/tasks/tasks.js";
+import Tasks, { taskHref } from "./views/tasks/tasks.js";
 
 type Screen = ComponentType<{ readonly id?: string | undefined; readonly byKey?: boolean }>;
 
@@ -76,13 +76,21 @@ class Boundary extends Component<{ readonly name: string }, { readonly error: Er
   }
 }
 
+/** In development the console's own address leads to the task that runs, if there is only one. */
+async function openOnlyTask(): Promise<void> {
+  const here = () => location.pathname + location.search === BASE.pathname;
+  if (caller.value?.dev !== true || !here()) return;
+  const task = await onlyRunning().catch(() => undefined);
+  if (task !== undefined && here()) go(taskHref(task), true);
+}
+
 function App() {
   const [failed, setFailed] = useState<Error | undefined>(undefined);
   const [, again] = useState(0);
   const who = caller.value;
   useEffect(() => {
     if (caller.value !== undefined) return;
-    identify().catch((error: unknown) =>
+    identify().then(openOnlyTask, (error: unknown) =>
       setFailed(error instanceof Error ? error : new Error(String(error))),
     );
   }, [failed]);

@@ -233,8 +233,13 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
     expect(await page.getByText(/^Reconnecting/).count()).toBe(0);
     await page.goto(`${url}/console/tasks?q=zzzzzz`);
     await page.getByText("No task matches").waitFor();
-    await page.getByRole("button", { name: "zzzzzz ×" }).last().click();
+    await page.getByRole("button", { name: "text “zzzzzz” ×" }).click();
     await page.getByRole("option").first().waitFor();
+    await page.goto(`${url}/console/tasks?q=zzzzzz&status=failed`);
+    await page.getByRole("button", { name: "status failed ×" }).waitFor();
+    await page.getByRole("button", { name: "Clear all filters" }).click();
+    await page.getByRole("option").first().waitFor();
+    expect(new URL(page.url()).search).toBe("");
   });
 
   it("opens ten thousand tasks as it opens ten", async () => {

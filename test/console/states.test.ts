@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { deferred } from "../../src/base/index.js";
+import { defineAgent, defineSwarm } from "../../src/index.js";
 import type { ServerOptions } from "../../src/server/index.js";
 import { VirtualClock } from "../../src/testing/index.js";
 import { actAs, BROWSER, expectAccessible, openBrowser, openPage } from "./browser.js";
@@ -58,6 +60,42 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
     expect(new URL(page.url()).pathname).toBe("/console/needs-you");
     await page.getByText("Nothing waits for you").waitFor();
     expect(wrong).toEqual([]);
+  });
+
+  it("leads to the task that runs, in development and if there is only one", async () => {
+    const end = deferred<void>();
+    onTestFinished(() => end.resolve());
+    const agent = defineAgent({
+      name: "desk",
+      enableEntrypoint: true,
+      canCompleteTasks: true,
+      run: async () => {
+        await end.promise;
+        return { calls: [{ id: "end", name: "task_complete", args: { finish_message: "Done." } }] };
+      },
+    });
+    const served = await serve({ swarm: defineSwarm({ name: "desk", agents: [agent] }), dev: true });
+    const id = await served.post("user:ann", "Is it done?");
+    const { key } = await served.journal("user:ann", id);
+    const admin = await open(served.url);
+    await admin.page.goto(`${served.url}/console/`);
+    await admin.page.waitForURL(`${served.url}/console/all/${key}`);
+    await admin.page.getByRole("heading", { name: "Is it done?" }).waitFor();
+    // The list stays within reach.
+    await admin.page.keyboard.press("g");
+    await admin.page.keyboard.press("t");
+    await admin.page.getByRole("option", { name: /Is it done/ }).waitFor();
+    const owner = await open(served.url, "user:ann");
+    await owner.page.goto(`${served.url}/console/`);
+    await owner.page.waitForURL(`${served.url}/console/tasks/${id}`);
+
+    await served.post("user:ann", "And this?");
+    const asked = admin.page.waitForResponse(/admin\/tasks\?.*limit=2/);
+    await admin.page.goto(`${served.url}/console/`);
+    await (await asked).finished();
+    await admin.page.getByRole("option", { name: /And this/ }).waitFor();
+    expect(admin.page.url()).toBe(`${served.url}/console/`);
+    expect([...admin.wrong, ...owner.wrong]).toEqual([]);
   });
 
   it("says that a link to sign in is used up, and takes a token", async () => {

@@ -193,6 +193,13 @@ export async function cancellableTasks(): Promise<readonly TaskRow[]> {
   return found;
 }
 
+/** The task that runs, if there is exactly one. */
+export async function onlyRunning(): Promise<TaskRow | undefined> {
+  const { tasks } = await request<Page>(path(), { query: { status: ["running"], limit: 2 } });
+  const [task, other] = tasks;
+  return task === undefined || other !== undefined ? undefined : fromSummary(task, undefined);
+}
+
 export async function showTasks(next: TaskFilter): Promise<void> {
   filter = next;
   const mine = ++generation;

@@ -20,7 +20,16 @@ import {
   taskRows,
   tasksVersion,
 } from "../../data/tasks.js";
-import { ago, dateAndTime, duration, grouped, money, ownerName, plural } from "../../model/words.js";
+import {
+  ago,
+  dateAndTime,
+  duration,
+  grouped,
+  money,
+  ownerName,
+  plural,
+  principalOf,
+} from "../../model/words.js";
 import { dialog, screenCommands } from "../../nav/dialogs.js";
 import { useKeys } from "../../nav/keys.js";
 import { go, href, route, setQuery } from "../../nav/route.js";
@@ -74,7 +83,7 @@ function filterOf(query: URLSearchParams): TaskFilter & { readonly tab: Tab } {
   };
 }
 
-function taskHref(row: { readonly key: string; readonly taskId: string }): string {
+export function taskHref(row: { readonly key: string; readonly taskId: string }): string {
   return isAdmin() ? href("all", row.key) : href("tasks", row.taskId);
 }
 
@@ -272,7 +281,7 @@ export default function Tasks() {
             <span>
               {plural(rows.length, "task")}
               {hasMore.value ? ", more below" : ""}.{" "}
-              {unfiltered || !canCancel || none ? (
+              {none ? null : unfiltered || !canCancel ? (
                 "What waits for you comes first, then what moved last."
               ) : (
                 <button type="button" class="button small danger" onClick={() => void cancelFiltered()}>
@@ -477,7 +486,7 @@ function Side({ row }: { readonly row: TaskRow }) {
             </dd>
             <dt>Owner</dt>
             <dd>
-              <Text>{row.owner}</Text>
+              <Text>{principalOf(row.owner)}</Text>
             </dd>
             {digest !== undefined && <Figures digest={digest} />}
           </dl>
@@ -537,12 +546,13 @@ function Figures({ digest }: { readonly digest: TaskDigest }) {
   );
 }
 
-function NothingMatches({ filter }: { readonly filter: TaskFilter }) {
+function NothingMatches({ filter }: { readonly filter: ReturnType<typeof filterOf> }) {
   const parts: [string[], string][] = [];
-  if (filter.status.length > 0) parts.push([["status"], filter.status.join(", ")]);
-  if (filter.owner !== "") parts.push([["owner"], filter.owner]);
+  const tab = TABS.find(({ id }) => id === filter.tab);
+  if (filter.status.length > 0) parts.push([["status"], `status ${tab?.name.toLowerCase() ?? ""}`]);
+  if (filter.owner !== "") parts.push([["owner"], `owner ${filter.owner}`]);
   if (filter.since !== "" || filter.until !== "") parts.push([["since", "until"], timeWords(filter)]);
-  if (filter.text !== "") parts.push([["q"], filter.text]);
+  if (filter.text !== "") parts.push([["q"], `text “${filter.text}”`]);
   return (
     <div class="empty">
       <h2>No task matches</h2>
@@ -559,6 +569,17 @@ function NothingMatches({ filter }: { readonly filter: TaskFilter }) {
           </button>
         ))}
       </div>
+      {parts.length > 1 && (
+        <button
+          type="button"
+          class="button"
+          onClick={() =>
+            setQuery(Object.fromEntries(parts.flatMap(([names]) => names).map((name) => [name, undefined])))
+          }
+        >
+          Clear all filters
+        </button>
+      )}
     </div>
   );
 }
