@@ -61,7 +61,7 @@ export class LanesHead {
             ? "person"
             : lane.kind === "foreign"
               ? `@${visibleString(lane.swarm ?? "")}`
-              : headNote(lane, step >= 124);
+              : headNote(lane, step);
         made.style.left = `${first + step * (index - 2.5) - scrollLeft}px`;
         made.style.width = `${step}px`;
         made.title = visibleString(lane.id);
@@ -206,11 +206,12 @@ function drawLabel(
   }
 }
 
-function headNote(lane: Lane, wide: boolean): string {
+/** @param width pixels of the lane */
+function headNote(lane: Lane, width: number): string {
   if (lane.turns === 0) return "no turn yet";
   const turns = `${lane.turns} ${lane.turns === 1 ? "turn" : "turns"}`;
   if (lane.tokens === 0) return lane.failed > 0 ? `${turns} · ${lane.failed} failed` : turns;
-  return `${turns} · ${short(lane.tokens)}${wide ? " tokens" : ""}`;
+  return `${turns} · ${short(lane.tokens)}${width >= 124 ? " tokens" : width >= 104 ? " tok" : ""}`;
 }
 
 function element(tag: "div" | "span" | "b", name = ""): HTMLElement {

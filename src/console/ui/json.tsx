@@ -3,6 +3,25 @@ import { useState } from "preact/hooks";
 import { Text } from "./text.js";
 
 const MOST = 200;
+/** Parts of a folded branch that are shown, and characters of a text in it. */
+const PREVIEW = { parts: 6, text: 60 };
+
+/** The begin of what is inside a folded branch, on one line. */
+function previewOf(value: object): string {
+  const items = Object.entries(value);
+  const parts = items.slice(0, PREVIEW.parts).map(([key, each]) => {
+    const text = Array.isArray(each)
+      ? "[…]"
+      : typeof each === "object" && each !== null
+        ? "{…}"
+        : typeof each === "string" && each.length > PREVIEW.text
+          ? JSON.stringify(`${each.slice(0, PREVIEW.text)}…`)
+          : JSON.stringify(each);
+    return Array.isArray(value) ? text : `${key}: ${text}`;
+  });
+  if (items.length > parts.length) parts.push("…");
+  return parts.join(", ");
+}
 
 export function Json({ value, open = 2 }: { readonly value: unknown; readonly open?: number }) {
   return (
@@ -60,8 +79,10 @@ function Branch({
       <div>
         <button type="button" class="json-fold" aria-expanded="false" onClick={() => setShown(true)}>
           {label}
-          {begin}
-          <span class="dim"> {items.length} </span>
+          {begin}{" "}
+          <span class="dim">
+            <Text>{previewOf(value)}</Text>
+          </span>{" "}
           {end}
         </button>
         {comma}

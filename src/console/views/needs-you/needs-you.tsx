@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { isAdmin } from "../../data/api.js";
 import { digestVersion, wantDigest } from "../../data/digest.js";
 import { loadWaiting, sweep, type WaitingTask, waiting, waitingLoaded } from "../../data/needs-you.js";
-import { ago, ownerName } from "../../model/words.js";
+import { ago, ownerName, principalOf } from "../../model/words.js";
 import { screenCommands } from "../../nav/dialogs.js";
 import { useKeys } from "../../nav/keys.js";
 import { go, href } from "../../nav/route.js";
@@ -182,7 +182,7 @@ function Detail({ task }: { readonly task: WaitingTask }) {
             <Text>{task.title === "" ? task.taskId : task.title}</Text>
           </h2>
           <span class="dim">
-            <Text>{task.owner}</Text>
+            <Text>{principalOf(task.owner)}</Text>
           </span>
           {task.calls === undefined ? (
             <a class="button" href={hrefOf(task)}>

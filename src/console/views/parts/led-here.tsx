@@ -58,7 +58,8 @@ export function LedHere({
       <header class="side-head">
         <h3>What led here</h3>
         <span class="num">
-          #{shown[0]?.n} – #{shown.at(-1)?.n}
+          #{shown[0]?.n}
+          {shown.length > 1 && ` – #${shown.at(-1)?.n}`}
         </span>
       </header>
       {shown.map(({ n, from, to, body }) => (

@@ -78,7 +78,7 @@ function partsOf(entries: readonly JournalEntry[]): Part[] {
       said = {
         n: entry.n,
         at: entry.at,
-        from: "answer",
+        from: "Answer",
         to: entry.agent,
         body: entry.content,
         mine: true,
