@@ -18,7 +18,7 @@ it("reports that failures were left out, also if no minute had too many", () => 
       );
     }
   }
-  const { failures, partial } = counted.read(3_600_000);
+  const { failures, partial } = counted.read(3_600_000, new Map());
   expect(failures).toHaveLength(200);
   expect(partial).toBe(true);
 });
@@ -40,5 +40,7 @@ it("counts failed deliveries after many messages whose delivery was never settle
   for (let index = 0; index < 2_500; index++) send(`lost-${index}`);
   send("last");
   counted.count({ t: "carried", at: 1, message: "last", swarm: "north", ok: false, reason: "cut" }, "k", 2);
-  expect(counted.read(3_600_000).edges).toMatchObject([{ to: "x@north", messages: 2_501, failed: 1 }]);
+  expect(counted.read(3_600_000, new Map()).edges).toMatchObject([
+    { to: "x@north", messages: 2_501, failed: 1 },
+  ]);
 });
