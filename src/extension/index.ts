@@ -13,7 +13,7 @@ export {
 } from "./extension.js";
 export { JsonRpcRequest, JsonRpcResponse } from "./json-rpc.js";
 export type { Logger } from "./logger.js";
-export type { Mount, MountedOperation } from "./mount.js";
+export type { Mount, MountedCall, MountedOperation } from "./mount.js";
 export { NameRegistry, type NameTable } from "./names.js";
 export type { OutboxQueue } from "./outbox-queue.js";
 export type { Page, PageRequest, PageResponse, RequestOrigin } from "./page.js";

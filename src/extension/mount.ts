@@ -9,6 +9,12 @@ export interface MountedCall {
   readonly caller: Principal;
   /** The parsed body; `undefined` if there was none. */
   readonly body: unknown;
+  /**
+   * Resolves when the caller may read contents of tasks: a few requests of one caller do so at once. The request keeps its
+   * place until its response has been sent.
+   * @throws MailroomError `overloaded` when too many wait
+   */
+  reading(): Promise<void>;
 }
 
 /** One method of a mount, as the OpenAPI document describes it. */

@@ -7,7 +7,7 @@ import { PassThrough } from "node:stream";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Principal } from "../../src/auth/index.js";
-import { hasCode } from "../../src/base/index.js";
+import { hasCode, MailroomError } from "../../src/base/index.js";
 import { bridgeMcpStdio, createMcpHttpDoor, McpDoor, type McpHttpDoor } from "../../src/doors/mcp/index.js";
 import { defineAction, defineAgent, defineSwarm, Mailroom } from "../../src/index.js";
 import { requestFrom } from "../kit/foreign-mail.js";
@@ -65,6 +65,8 @@ let door: McpHttpDoor;
 let http: Server;
 let url: string;
 let reported: Error[];
+/** The listener's place for a request that reads contents of tasks. */
+let reading: () => Promise<void>;
 const clients: { close(): Promise<void> }[] = [];
 
 /** `Bearer role:id`, as in development mode. */
@@ -78,9 +80,12 @@ function principalOf(header: string | undefined): Principal {
 beforeEach(async () => {
   mailroom = await Mailroom.open({ swarm: desk(), data: false });
   reported = [];
+  reading = async () => {};
   door = createMcpHttpDoor(new McpDoor(mailroom, { onError: (error) => reported.push(error) }));
   http = createServer((request, response) => {
-    door.handle(request, response, principalOf(request.headers.authorization)).catch((error: unknown) => {
+    const caller = principalOf(request.headers.authorization);
+    const call = { request, response, caller, body: undefined, reading: () => reading() };
+    door.handle(call).catch((error: unknown) => {
       response.writeHead(hasCode(error, "forbidden") ? 403 : 500).end(String(error));
     });
   });
@@ -117,6 +122,24 @@ async function call(client: Client, name: string, args: Record<string, unknown> 
     failed: result.isError === true,
   };
 }
+
+it.each(["get_task", "follow_task", "list_tasks", "list_approvals"])(
+  "%s waits for the caller's place before it reads tasks",
+  async (name) => {
+    const ann = await connect("user:ann");
+    const args = name.endsWith("_task") ? { task_id: "t" } : {};
+    expect(await call(ann, "post_task", { message: "at once", task_id: "t" })).toMatchObject({
+      failed: false,
+    });
+    reading = () => Promise.reject(new MailroomError("overloaded", "too many requests of this caller wait"));
+    expect(await call(ann, name, args)).toMatchObject({
+      failed: true,
+      text: expect.stringContaining("too many requests"),
+    });
+    reading = async () => {};
+    expect(await call(ann, name, args)).toMatchObject({ failed: false });
+  },
+);
 
 describe.each<Mode>(["auto", "legacy"])("a user (%s)", (mode) => {
   it("posts a task and receives its answer", async () => {

@@ -30,6 +30,8 @@ export interface A2aCall {
   /** A user or admin: other roles own no tasks. */
   readonly caller: Principal;
   readonly body: unknown;
+  /** Resolves when the caller may read contents of tasks. */
+  reading(): Promise<void>;
 }
 
 export interface A2aHttpDoor {
@@ -63,7 +65,7 @@ export function createA2aHttpDoor(options: A2aHttpOptions): A2aHttpDoor {
   const closing = new AbortController();
   const sent = new SentMessages(state);
   return {
-    async handle({ request, response, caller, body }) {
+    async handle({ request, response, caller, body, reading }) {
       const instance = instanceOf(caller);
       if (instance === undefined) throw new Error(`role '${caller.role}' has no tasks`);
       const gone = new AbortController();
@@ -83,6 +85,7 @@ export function createA2aHttpDoor(options: A2aHttpOptions): A2aHttpDoor {
         validateVersion(context.requestedVersion, card, "JSONRPC");
         const rpc = isRecord(body) ? body : "";
         if (isRecord(body)) checkLists(body.params, "params");
+        if (isRecord(body) && READS.has(body.method)) await reading();
         const answer = await new Transport(handler).handle(rpc, context);
         if (Symbol.asyncIterator in answer) await stream(response, answer, fail, patience);
         else send(response, withoutInternals(answer, fail));
@@ -93,6 +96,9 @@ export function createA2aHttpDoor(options: A2aHttpOptions): A2aHttpDoor {
     close: async () => closing.abort(),
   };
 }
+
+/** Methods whose work is to read journals, also by their names in version 0.3. */
+const READS: ReadonlySet<unknown> = new Set(["GetTask", "ListTasks", "tasks/get"]);
 
 /** Fields with any JSON, which the SDK does not read. */
 const FREE_FIELDS = new Set(["data", "metadata"]);

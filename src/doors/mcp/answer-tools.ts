@@ -85,6 +85,7 @@ export function addAnswerTools(host: ToolHost, { caller, instance, answers }: An
     readOnly: true,
     input: z.strictObject({}),
     run: async () => {
+      await host.reading();
       const approvals = (await answers.list(caller)).map(shown);
       const lines = approvals.map((approval) => JSON.stringify(approval));
       return { text: lines.length === 0 ? "nothing waits for you" : lines.join("\n"), data: { approvals } };

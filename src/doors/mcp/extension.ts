@@ -37,8 +37,7 @@ export const mcp = defineExtension({
       },
       roles: ["user", "admin", "member"],
       admit: async (caller) => (await open()).door.check(caller),
-      handle: async ({ request, response, caller, body }) =>
-        (await open()).http.handle(request, response, caller, body),
+      handle: async (call) => (await open()).http.handle(call),
     };
     return {
       mounts: [mount],

@@ -1,23 +1,17 @@
 /** MCP over streamable HTTP, mounted at `/mcp`. The listener has already authenticated the caller. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { toNodeHandler } from "@modelcontextprotocol/node";
 import { type AuthInfo, createMcpHandler } from "@modelcontextprotocol/server";
-import type { Principal } from "../../auth/index.js";
 import { MailroomError } from "../../base/index.js";
+import type { MountedCall } from "../../extension/index.js";
 import type { Caller, McpDoor } from "./server.js";
 
 export interface McpHttpDoor {
   /**
    * Serves one request.
-   * @param body the parsed body, if it was already read
    * @throws MailroomError `forbidden` before anything was written, when the caller cannot use MCP
    */
-  handle(
-    request: IncomingMessage,
-    response: ServerResponse,
-    caller: Principal,
-    body?: unknown,
-  ): Promise<void>;
+  handle(call: MountedCall): Promise<void>;
   /** Ends running calls. */
   close(): Promise<void>;
 }
@@ -28,9 +22,9 @@ export function createMcpHttpDoor(door: McpDoor, onError: (error: Error) => void
   });
   const serve = toNodeHandler(handler, { onerror: onError });
   return {
-    async handle(request, response, caller, body) {
+    async handle({ request, response, caller, body, reading }) {
       door.check(caller);
-      await serve(requestOf(request, caller), response, body);
+      await serve(requestOf(request, { ...caller, reading }), response, body);
     },
     close: () => handler.close(),
   };
@@ -47,13 +41,13 @@ function requestOf(request: IncomingMessage, caller: Caller) {
 }
 
 /** The handler passes this through unchanged. The credential stays in the listener. */
-function authOf({ role, id }: Caller): AuthInfo {
-  return { token: "", clientId: `${role}:${id}`, scopes: [], extra: { role, id } };
+function authOf({ role, id, reading }: Caller): AuthInfo {
+  return { token: "", clientId: `${role}:${id}`, scopes: [], extra: { role, id, reading } };
 }
 
 function callerOf(auth: AuthInfo | undefined): Caller {
-  const { role, id } = auth?.extra ?? {};
+  const { role, id, reading } = auth?.extra ?? {};
   if (typeof id === "string" && (role === "user" || role === "admin" || role === "member"))
-    return { role, id };
+    return { role, id, ...(typeof reading === "function" && { reading: async () => reading() }) };
   throw new MailroomError("forbidden", "the request has no authenticated caller");
 }

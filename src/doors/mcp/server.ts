@@ -10,7 +10,10 @@ import { addMemberTools } from "./member-tools.js";
 import type { ToolHost } from "./tool.js";
 import { addUserTools } from "./user-tools.js";
 
-export type Caller = Pick<Principal, "role" | "id">;
+export interface Caller extends Pick<Principal, "role" | "id"> {
+  /** Resolves when the caller may read contents of tasks. Default: at once. */
+  readonly reading?: () => Promise<void>;
+}
 
 export interface McpDoorOptions {
   /** Rejects caller-chosen task ids that are not UUIDs (decision A3). Default: false. */
@@ -62,7 +65,8 @@ export class McpDoor {
       { instructions: instructionsFor(caller, swarm.name, swarm.description) },
     );
     const { strictIds = false, onError: report = () => {} } = this.#options;
-    const host: ToolHost = { server, report };
+    const { reading = async () => {} } = caller;
+    const host: ToolHost = { server, report, reading };
     const instance = caller.role === "member" ? undefined : instanceOf(caller);
     if (instance !== undefined) {
       addUserTools(host, this.#mailroom.instance(instance), strictIds);

@@ -33,6 +33,8 @@ export interface ToolOptions<S extends StandardSchemaWithJSON> {
 
 /** The server that gets the tools, and the receiver of internal errors. */
 export interface ToolHost {
+  /** Called before contents of tasks are read. */
+  readonly reading: () => Promise<void>;
   readonly server: McpServer;
   readonly report: (error: Error) => void;
 }

@@ -10,6 +10,8 @@ import { WrittenProgress } from "./written-progress.js";
 /** Most clients abort a call after a minute. */
 const MAX_WAIT = 50;
 const EVENTS_AT_ONCE = 100;
+/** Characters of events, after which no further one is returned. */
+const SIZE_AT_ONCE = 1024 * 1024;
 
 export const task_id = z.string().min(1).max(256).describe("The task's id");
 export const wait_seconds = z
@@ -62,11 +64,11 @@ export function addUserTools(host: ToolHost, instance: Instance, strictIds: bool
     }),
     run: async ({ task_id: taskId, after, wait_seconds: wait }, call) => {
       const task = await instance.requireTask(taskId);
-      let events = await eventsOf(task, after);
-      if (events.length === 0 && wait > 0 && (await task.status()) === "running") {
+      if (wait > 0 && (await task.status()) === "running") {
         await nextEvent(task, after, within(wait, call));
-        events = await eventsOf(task, after);
       }
+      await host.reading();
+      const events = await eventsOf(task, after);
       const status = await task.status();
       const last = events.at(-1)?.id ?? after;
       const lines = events.map(({ id, event, data }) => `${id} ${event}: ${data.description}`);
@@ -91,6 +93,7 @@ export function addUserTools(host: ToolHost, instance: Instance, strictIds: bool
     readOnly: true,
     input: z.strictObject({ task_id }),
     run: async ({ task_id: taskId }) => {
+      await host.reading();
       const {
         events,
         task_message_queue: _queue,
@@ -113,6 +116,7 @@ export function addUserTools(host: ToolHost, instance: Instance, strictIds: bool
       cursor: z.string().optional().describe("The cursor at the end of an earlier list"),
     }),
     run: async ({ status, limit, cursor }) => {
+      await host.reading();
       const { tasks, nextCursor } = await instance.tasks({
         limit,
         ...(status !== undefined && { status }),
@@ -199,9 +203,11 @@ async function watch(task: Task, start: RoundStart, signal: AbortSignal, call: T
 
 async function eventsOf(task: Task, after: string | undefined): Promise<MailEvent[]> {
   const events: MailEvent[] = [];
+  let size = 0;
   for await (const event of task.events(after === undefined ? {} : { after })) {
     events.push(event);
-    if (events.length >= EVENTS_AT_ONCE) break;
+    size += JSON.stringify(event).length;
+    if (events.length >= EVENTS_AT_ONCE || size >= SIZE_AT_ONCE) break;
   }
   return events;
 }
