@@ -24,6 +24,10 @@ function writer() {
       return { calls: [{ ...call, args: { finish_message: "It is **sunny** and warm today." } }] };
     },
   });
+  onTestFinished(() => {
+    more.resolve();
+    end.resolve();
+  });
   return { swarm: defineSwarm({ name: "desk", agents: [agent] }), more, end };
 }
 
@@ -41,10 +45,6 @@ describe.skipIf(BROWSER === undefined)("an answer that is being written", () => 
     "grows on the page %s, and ends as the answer",
     async (way) => {
       const { swarm, more, end } = writer();
-      onTestFinished(() => {
-        more.resolve();
-        end.resolve();
-      });
       const served = await serve({ swarm });
       const { token } = await served.server.tokens.create({ role: "user", id: "ann" });
       const url = way !== ways[0] ? await openNginx(served.url) : served.url;
@@ -75,4 +75,29 @@ describe.skipIf(BROWSER === undefined)("an answer that is being written", () => 
       expect(wrong).toEqual([]);
     },
   );
+
+  it("is there although the stream was faster than the task's page", async () => {
+    const served = await serve({ swarm: writer().swarm });
+    const { token } = await served.server.tokens.create({ role: "user", id: "ann" });
+    const { page, context, wrong } = await openPage(browser, served.url);
+    onTestFinished(() => context.close());
+    const id = await served.post(token, "How is the weather?");
+    const streamed = deferred<void>();
+    await page.route(`**/tasks/${id}/journal?*`, async (route) => {
+      await streamed.promise;
+      await route.continue();
+    });
+    await page.goto(`${served.url}/console/tasks/${id}?view=talk`);
+    const stream = page.waitForResponse((response) => response.url().includes(`/feed?watch=${id}`));
+    await signIn(page, token);
+    await stream;
+    const count = page.getByRole("navigation", { name: "Screens" }).getByRole("link", { name: "Tasks" });
+    await count.getByText("1", { exact: true }).waitFor();
+    // The stream tells of this task after the text that it begins with.
+    await served.post(token, "Anything else?");
+    await count.getByText("2", { exact: true }).waitFor();
+    streamed.resolve();
+    await page.locator(".bubble").getByText("It is **sun", { exact: true }).waitFor();
+    expect(wrong).toEqual([]);
+  });
 });

@@ -10,7 +10,7 @@ import { Travel } from "../model/travel.js";
 import { principalOf } from "../model/words.js";
 import { ApiError, request } from "./api.js";
 import { onFeed, watch } from "./feed.js";
-import type { JournalPage, Status } from "./shapes.js";
+import type { FeedEvents, JournalPage, Status } from "./shapes.js";
 
 export interface TaskHead {
   readonly key: string;
@@ -48,30 +48,36 @@ export class OpenTask {
   #filling: Promise<void> | undefined;
   #again = false;
   readonly #stop: (() => void)[] = [];
+  /** Events of the feed that came before the task was read; undefined since then. */
+  #early: (() => void)[] | undefined = [];
 
   constructor(id: string, byKey: boolean) {
     this.#path = byKey
       ? `admin/tasks/${encodeURIComponent(id)}/journal`
       : `tasks/${encodeURIComponent(id)}/journal`;
     this.#stop.push(
-      onFeed("entries", ({ key, first, entries }) => {
-        if (key === this.head.value?.key) this.#arrived(first, entries);
+      this.#on("entries", ({ key, first, entries }) => {
+        if (key !== this.head.value?.key) return;
+        for (const entry of entries) {
+          if (entry.t === "turn" || entry.t === "turn_failed") this.#endWriting(entry.agent);
+        }
+        this.#arrived(first, entries);
       }),
-      onFeed("hello", () => {
+      this.#on("hello", () => {
         // Of another connection, perhaps of a server that has ended.
         this.#endWriting();
         void this.fill();
       }),
-      onFeed("reset", () => void this.fill()),
-      onFeed("removed", ({ key }) => {
+      this.#on("reset", () => void this.fill()),
+      this.#on("removed", ({ key }) => {
         if (key === this.head.value?.key) this.removed.value = true;
       }),
-      onFeed("task", (task) => {
+      this.#on("task", (task) => {
         if (task.key !== this.head.value?.key) return;
         this.doing.value = task.doing;
         if (task.number > this.last) void this.fill();
       }),
-      onFeed("token", (token) => {
+      this.#on("token", (token) => {
         if (token.key !== this.head.value?.key) return;
         this.#texts.add(token);
         this.writing.value = this.#texts.all;
@@ -79,6 +85,13 @@ export class OpenTask {
     );
     watch(id);
     void this.#open();
+  }
+
+  #on<Name extends keyof FeedEvents>(name: Name, take: (data: FeedEvents[Name]) => void): () => void {
+    return onFeed(name, (data) => {
+      if (this.#early === undefined) take(data);
+      else this.#early.push(() => take(data));
+    });
   }
 
   /** Whether the entries begin with the first one. */
@@ -100,8 +113,12 @@ export class OpenTask {
       if (this.#closed) return;
       this.#facts(page);
       this.#begin([...page.entries]);
+      const early = this.#early ?? [];
+      this.#early = undefined;
+      for (const take of early) take();
       if (page.more) await this.#front(page.entries[0]?.n ?? 1);
     } catch (error) {
+      this.#early = undefined;
       if (!this.#closed && !(error instanceof ApiError && error.status === 401)) {
         this.error.value = error instanceof Error ? error : new Error(String(error));
       }
@@ -179,7 +196,6 @@ export class OpenTask {
       else if (entry.t === "completed" || entry.t === "failed" || entry.t === "cancelled")
         this.status.value = entry.t;
       else if (entry.t === "resumed") this.status.value = "running";
-      if (entry.t === "turn" || entry.t === "turn_failed") this.#endWriting(entry.agent);
     }
   }
 
