@@ -62,7 +62,8 @@ const options = {
 };
 
 /** The page. The server fills in where the console (`{{base}}`) and the server itself (`{{root}}`) are, seen from the URL. */
-function page(main, css) {
+function page(main, css, imports) {
+  const preloads = imports.map((path) => `<link rel="modulepreload" href="{{base}}assets/${path}">\n`);
   return `<!doctype html>
 <html lang="en" data-base="{{base}}" data-root="{{root}}">
 <head>
@@ -74,7 +75,7 @@ function page(main, css) {
 <link rel="icon" href="{{base}}assets/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="{{base}}assets/${css}">
 <script type="module" src="{{base}}assets/${main}"></script>
-</head>
+${preloads.join("")}</head>
 <body><div id="app"></div><noscript>The console needs JavaScript.</noscript></body>
 </html>
 `;
@@ -105,7 +106,19 @@ async function finish({ metafile }) {
   );
   if (entry === undefined) throw new Error("the bundle has no entry");
   const [mainPath, { cssBundle }] = entry;
-  const index = page(basename(mainPath), basename(cssBundle ?? ""));
+  /** The entry and everything that it imports at once. */
+  const first = new Set([mainPath, ...(cssBundle === undefined ? [] : [cssBundle])]);
+  for (const path of first) {
+    for (const { path: next, kind } of metafile.outputs[path]?.imports ?? []) {
+      if (kind === "import-statement") first.add(next);
+    }
+  }
+  const imports = [...first].filter((path) => path !== mainPath && path !== cssBundle);
+  const index = page(
+    basename(mainPath),
+    basename(cssBundle ?? ""),
+    imports.map((path) => basename(path)),
+  );
   await writeFile(join(out, "index.html"), index);
   await writeFile(join(assets, "icon.svg"), await readFile(join(root, "src/console/icon.svg")));
   await writeFile(join(out, "licenses.txt"), await licenses());
@@ -120,13 +133,6 @@ async function finish({ metafile }) {
     sizes.set(path, { bytes: data.length, brotli: br.length, gzip: gz.length });
   }
 
-  /** The entry and everything that it imports at once. */
-  const first = new Set([mainPath, ...(cssBundle === undefined ? [] : [cssBundle])]);
-  for (const path of first) {
-    for (const { path: next, kind } of metafile.outputs[path]?.imports ?? []) {
-      if (kind === "import-statement") first.add(next);
-    }
-  }
   const brotli = (path) => sizes.get(path)?.brotli ?? 0;
   const firstLoad =
     compressed(Buffer.from(index)).br.length + [...first].reduce((sum, path) => sum + brotli(path), 0);

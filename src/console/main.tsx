@@ -1,7 +1,7 @@
 /** The console: mounts the frame and loads the screen that the address names. */
 import "./style/main.css";
 import { Component, type ComponentType, render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Dialogs } from "./app/dialogs.js";
 import { Frame } from "./app/frame.js";
 import { SignIn } from "./app/sign-in.js";
@@ -88,7 +88,8 @@ function App() {
   const [failed, setFailed] = useState<Error | undefined>(undefined);
   const [, again] = useState(0);
   const who = caller.value;
-  useEffect(() => {
+  // Before the first paint.
+  useLayoutEffect(() => {
     if (caller.value !== undefined) return;
     identify().then(openOnlyTask, (error: unknown) =>
       setFailed(error instanceof Error ? error : new Error(String(error))),

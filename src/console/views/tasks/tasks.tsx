@@ -1,5 +1,5 @@
 /** The list of tasks. */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { caller, isAdmin, ROOT, request, writeDone, writeKey } from "../../data/api.js";
 import { digestVersion, wantDigest } from "../../data/digest.js";
 import { hello } from "../../data/feed.js";
@@ -94,7 +94,7 @@ export default function Tasks() {
   const [chosen, setChosen] = useState<string | undefined>(undefined);
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
   const anchor = useRef(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     void showTasks(filter);
   }, [filter, caller.value]);
   useTop(
