@@ -43,7 +43,7 @@ const KILLS_PER_LINE = 50;
 const FAULTS_PER_ROUND = 2;
 const RUNS_PER_ROUND = 1_000;
 const QUESTIONS_PER_ROUND = 500;
-const MUTATIONS_PER_ROUND = 10_000;
+const MUTATIONS_PER_ROUND = 25_000;
 /** The share of the mesh, which has a listener of its own. */
 const MESH_MUTATIONS = 0.2;
 
