@@ -35,7 +35,8 @@ export function processTerminal(): Terminal {
     colors,
     interactive: stdin.isTTY === true && stdout.isTTY === true,
     get columns() {
-      return stdout.columns ?? 100;
+      // Some terminals say 0.
+      return stdout.columns || 100;
     },
     out: (line = "") => void stdout.write(`${line}\n`),
     write: (text) => void stdout.write(text),
