@@ -21,7 +21,7 @@ export const MAP_FINDINGS = [
     ],
     [
       "MAP-F-5",
-      "An id that was named in a conversation before it had an owner is registered by the inviter's caller, or with the invitation.",
+      "An id that was named in a conversation before it had an owner is registered by the inviter's caller, or with the invitation. Until then no other caller invites or addresses it elsewhere.",
     ],
     [
       "MAP-F-6",

@@ -19,7 +19,7 @@ interface Period {
   readonly from: number;
   to?: number;
   readonly role: Role;
-  readonly rights: Rights;
+  rights: Rights;
   /** Joined by itself. */
   readonly own: boolean;
   readonly beside?: string | undefined;
@@ -91,6 +91,14 @@ export class AccessModel {
       if (!this.isFree(id)) throw new Error(`${id} was not free`);
       this.#owners.set(id, { principal, invitation });
     }
+  }
+
+  /** Reserved by another caller, and not named in the room before: its guest would be let in. */
+  isReservedFor(caller: Caller, id: string, roomId?: string): boolean {
+    const owner = this.#owners.get(id);
+    if (owner?.invitation === undefined || owner.principal === caller.principal) return false;
+    const room = roomId === undefined ? undefined : this.#room(roomId);
+    return room?.members.has(id) !== true && room?.addressed.has(id) !== true;
   }
 
   isFree(id: string): boolean {
@@ -174,15 +182,40 @@ export class AccessModel {
     if (target === undefined) return [acting.id];
     if (memberships.some(({ id }) => id === target)) return [target];
     if (!acting.period.rights.lead) return undefined;
+    const going = this.#together(room, target);
+    const initiator = going.some((id) => this.#current(room, id)?.role === "initiator");
+    return going.length === 0 || initiator ? undefined : going;
+  }
+
+  /** The id, all ids of the caller if it is the caller's own, and those that joined beside them. */
+  #together(room: Room, target: string): readonly string[] {
     const inside = [...room.members.keys()].filter((id) => this.#current(room, id) !== undefined);
-    const going = new Set(
+    const found = new Set(
       inside.filter((id) => id === target || (target.startsWith("user:") && this.#ownerOf(id) === target)),
     );
     for (const _ of inside) {
-      for (const id of inside) if (going.has(this.#current(room, id)?.beside ?? "")) going.add(id);
+      for (const id of inside) if (found.has(this.#current(room, id)?.beside ?? "")) found.add(id);
     }
-    const initiator = [...going].some((id) => this.#current(room, id)?.role === "initiator");
-    return going.size === 0 || initiator ? undefined : [...going];
+    return [...found];
+  }
+
+  /** Mutes a member, or lets it write again, with the ids that go with it. False: the caller may not. */
+  muted(caller: Caller, roomId: string, target: string, send: boolean): boolean {
+    const room = this.#room(roomId);
+    const leader = this.#membershipsOf(room, caller)[0]?.period;
+    const member = this.#current(room, target);
+    if (leader === undefined || member === undefined || member.role === "initiator") return false;
+    if (leader.role !== "initiator" && leader.role !== "moderator") return false;
+    const changed = this.#together(room, target).flatMap((id) => {
+      const period = this.#current(room, id);
+      return period === undefined || period.role === "initiator" ? [] : [period];
+    });
+    // A leader grants only what it has, and the permissions that stay are granted again.
+    const granted = changed.map(({ rights }) => ({ ...rights, send }));
+    if (granted.some((rights) => JSON.stringify(lesser(leader.rights, rights)) !== JSON.stringify(rights)))
+      return false;
+    for (const period of changed) period.rights = { ...period.rights, send };
+    return true;
   }
 
   left(caller: Caller, roomId: string, ids: readonly string[], removed: boolean): void {

@@ -143,7 +143,9 @@ class World {
         metadata: open ? { joinPolicy: "open" } : {},
         initialParticipants: guests.map(wireOf),
       });
-      this.#note("create", true, error);
+      const allowed = guests.every(({ id }) => !model.isReservedFor(caller, id));
+      this.#note("create", allowed, error);
+      if (!allowed) return;
       this.#named(
         caller,
         result,
@@ -163,7 +165,7 @@ class World {
       if (allowed) model.registered(caller, agentId, this.callers);
     } else if (kind < 28) {
       const guest = this.#guest();
-      const allowed = model.mayInvite(caller, room, guest);
+      const allowed = model.mayInvite(caller, room, guest) && !model.isReservedFor(caller, guest.id, room);
       const { result, error } = await ask("mail/invite", {
         conversationId: room,
         participant: wireOf(guest),
@@ -188,7 +190,7 @@ class World {
         },
       });
       model.joined(caller, room);
-    } else if (kind < 55) {
+    } else if (kind < 58) {
       const target = this.#random(3) === 0 ? undefined : this.#anyId();
       const leaving = model.leaving(caller, room, target);
       const { error } = await ask("mail/leave", {
@@ -197,10 +199,20 @@ class World {
       });
       this.#note(target === undefined ? "leave" : "remove", leaving !== undefined, error);
       if (leaving !== undefined) model.left(caller, room, leaving, target !== undefined);
-    } else if (kind < 75) {
+    } else if (kind < 63) {
+      const members = [...(model.rooms.get(room)?.members.keys() ?? [])];
+      const [participantId, canSend] = [this.#pick([...members, this.#anyId()]), this.#random(2) === 0];
+      const { error } = await ask("mailroom/member", {
+        conversationId: room,
+        participantId,
+        permissions: { canSend },
+      });
+      this.#note("mute", model.muted(caller, room, participantId, canSend), error);
+    } else if (kind < 80) {
       const only = [undefined, undefined, [], [this.#anyId(), this.#anyId()]][this.#random(4)];
       const words = `turn ${++this.#said}`;
-      const author = model.author(caller, room);
+      const reserved = only?.some((id) => !model.isMember(room, id) && model.isReservedFor(caller, id, room));
+      const author = reserved === true ? undefined : model.author(caller, room);
       const visibility =
         only === undefined
           ? undefined
@@ -268,7 +280,7 @@ it("[MAP-OURS-02, MAP-F-4, MAP-F-5, MAP-F-6] no caller reads or writes what the 
     }
     for (const [kind, count] of world.allowed) allowed.set(kind, (allowed.get(kind) ?? 0) + count);
   }
-  for (const kind of ["create", "register", "invite", "join", "leave", "remove", "turn", "read"]) {
+  for (const kind of ["create", "register", "invite", "join", "leave", "remove", "mute", "turn", "read"]) {
     expect([kind, (allowed.get(kind) ?? 0) > RUNS]).toEqual([kind, true]);
   }
 });

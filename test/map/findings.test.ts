@@ -197,6 +197,7 @@ describe("differences from the protocol", () => {
     const ann = await login("user:ann");
     await ann.call("map/agents/register", { agentId: "a" });
     expect(await codeOf(ann, "map/agents/list", { filter: { capabilityId: "x" } })).toBe(-32602);
+    expect(await codeOf(ann, "map/scopes/list", { filter: { name: "x" } })).toBe(-32602);
     expect(await codeOf(ann, "mail/list", { filter: { subject: "x" } })).toBe(-32602);
     const conversationId = await create(ann);
     expect(await codeOf(ann, "mail/turns/list", { conversationId, filter: { text: "x" } })).toBe(-32602);

@@ -127,6 +127,30 @@ describe("an id that is invited before anybody has it", () => {
     expect(wordsOf(await carol.call("mail/turns/list", { conversationId }))).toEqual(["psst"]);
   });
 
+  it("[MAP-F-5] is not named by another caller before it has an owner, because that caller's guest would be let in", async () => {
+    const [alice, carol] = [await login("alice"), await login("carol")];
+    const named = { type: "participants", ids: ["seen-later"] };
+    const { conversation } = await carol.call("mail/create", { initialParticipants: [{ id: "reviewer" }] });
+    const { id: foreign } = conversation as { id: string };
+    await carol.call("mail/turn", { conversationId: foreign, ...text("x"), visibility: named });
+    const conversationId = await create(alice, { initialTurn: text("secret") });
+    const refused = [
+      await alice.request("mail/create", { initialParticipants: [{ id: "reviewer" }] }),
+      await alice.request("mail/invite", { conversationId, participant: { id: "reviewer" } }),
+      await alice.request("mail/turn", { conversationId, ...text("psst"), visibility: named }),
+    ];
+    for (const { error } of refused)
+      expect(error).toMatchObject({ code: 3000, message: /reserved by another caller/ });
+    // Carol may name it again, and so may a member of the conversation in which she did.
+    await carol.call("mail/invite", { conversationId: foreign, participant: { id: "user:alice" } });
+    const visibility = { type: "participants", ids: ["reviewer", "seen-later"] };
+    await alice.call("mail/turn", { conversationId: foreign, ...text("hi"), visibility });
+    await create(carol, { initialParticipants: [{ id: "reviewer" }] });
+    // Once it has an owner, everybody sees whose it is.
+    await carol.call("map/agents/register", { agentId: "reviewer" });
+    await alice.call("mail/invite", { conversationId, participant: { id: "reviewer" } });
+  });
+
   it("an id that a caller owns needs no invitation", async () => {
     const [alice] = [await login("alice"), await login("bob", "coder")];
     const made = await alice.call("mail/create", { initialParticipants: [{ id: "coder" }] });
@@ -211,6 +235,71 @@ describe("what was decided about a caller", () => {
     const conversationId = await create(alice, { initialParticipants: [{ id: "b1" }, { id: "b2" }] });
     await alice.call("mail/leave", { conversationId, participantId: "user:bob" });
     for (const gone of [one, two]) expect(await codeOf(gone, "mail/get", { conversationId })).toBe(10002);
+  });
+
+  it("[MAP-F-6] a change of a member holds for the ids that joined beside it, and for all ids of a caller", async () => {
+    const [alice, bob, bot] = [await login("alice"), await login("bob"), await login("bob", "bob-bot")];
+    const conversationId = await create(alice, { initialParticipants: [{ id: "user:bob" }] });
+    await bot.call("mail/join", { conversationId, _meta: { actAs: "bob-bot" } });
+    const change = (participantId: string, permissions: object) =>
+      alice.call("mailroom/member", { conversationId, participantId, permissions });
+    const speak = (by: RawClient, actAs: string) =>
+      codeOf(by, "mail/turn", { conversationId, ...text("hi"), _meta: { actAs } });
+    const both = async () => [await speak(bob, "user:bob"), await speak(bot, "bob-bot")];
+    expect(await both()).toEqual([undefined, undefined]);
+    expect(await change("user:bob", { canSend: false })).toMatchObject({ participant: { id: "user:bob" } });
+    expect(await both()).toEqual([10003, 10003]);
+    await change("user:bob", { canSend: true });
+    expect(await both()).toEqual([undefined, undefined]);
+    // Bob's own id was invited: what is decided about the agent is not decided about it.
+    await change("bob-bot", { canSend: false });
+    expect(await both()).toEqual([undefined, 10003]);
+    const bystander = await login("bob", "bob-three");
+    expect(
+      await bystander.call("mail/join", { conversationId, _meta: { actAs: "bob-three" } }),
+    ).toMatchObject({
+      participant: { permissions: { canSend: false } },
+    });
+    await alice.call("mailroom/member", { conversationId, participantId: "user:bob", role: "observer" });
+    const { participants } = await alice.call("mail/get", {
+      conversationId,
+      include: { participants: true },
+    });
+    expect((participants as { id: string; role: string }[]).map(({ id, role }) => [id, role])).toEqual([
+      ["user:alice", "initiator"],
+      ["user:bob", "observer"],
+      ["bob-bot", "observer"],
+      ["bob-three", "observer"],
+    ]);
+  });
+
+  it("[MAP-F-6] a change of the initiator's other ids leaves the initiator as it is", async () => {
+    const [boss, alice, bob] = [await login("alice", "boss"), await login("alice"), await login("bob")];
+    const conversationId = await create(boss, {
+      initialParticipants: [{ id: "user:bob", role: "moderator" }],
+    });
+    await alice.call("mail/join", { conversationId });
+    const mute = { participantId: "user:alice", permissions: { canSend: false } };
+    await bob.call("mailroom/member", { conversationId, ...mute });
+    expect(await codeOf(alice, "mail/turn", { conversationId, ...text("hi") })).toBe(10003);
+    expect(await codeOf(boss, "mail/turn", { conversationId, ...text("hi") })).toBeUndefined();
+  });
+
+  it("[MAP-F-6] writing to another agent of a removed caller does not enroll it, whenever the caller got the removed id", async () => {
+    const [alice] = [await login("alice", "boss"), await login("bob", "b2")];
+    const made = await alice.call("mail/create", { initialParticipants: [{ id: "guest" }] });
+    const { id: conversationId } = made.conversation as { id: string };
+    const { invitations } = made._meta as { invitations: Record<string, string> };
+    const guest = await login("bob");
+    await guest.call("map/agents/register", { agentId: "guest", invitation: invitations.guest });
+    await alice.call("mail/leave", { conversationId, participantId: "guest" });
+    const note = { to: { agent: "b2" }, payload: 1, meta: { mail: { conversationId } } };
+    expect(await alice.call("map/send", note)).toMatchObject({ _meta: { mail: { recorded: true } } });
+    const { participants } = await alice.call("mail/get", {
+      conversationId,
+      include: { participants: true },
+    });
+    expect((participants as { id: string }[]).map(({ id }) => id)).toEqual(["boss", "guest"]);
   });
 
   it("[MAP-F-6] writing to another agent of a removed caller does not enroll it", async () => {

@@ -51,8 +51,15 @@ interface Asked {
 /** The command may add members; their identities are looked up before it is submitted. */
 interface Inviting extends Asked {
   readonly known: ReadonlyMap<string, ParticipantIdentity>;
-  /** Reservations for ids without an owner. */
-  readonly reservations?: ReadonlyMap<string, Reservation>;
+  readonly reservations?: ReservationPlan;
+}
+
+/** What is known about ids without an owner that a command names. */
+export interface ReservationPlan {
+  /** For those that no caller has named before. */
+  readonly own: ReadonlyMap<string, Reservation>;
+  /** Reserved by other callers. */
+  readonly foreign: ReadonlySet<string>;
 }
 
 export type ConversationCommand =
@@ -64,9 +71,9 @@ export type ConversationCommand =
   | (Asked & {
       readonly type: "turn";
       readonly params: TurnParams;
-      readonly reservations?: ReadonlyMap<string, Reservation>;
+      readonly reservations?: ReservationPlan;
     })
-  | (Inviting & { readonly type: "intercept"; readonly message: Interception })
+  | (Inviting & { readonly type: "intercept"; readonly message: Interception; readonly owners?: Owners })
   | (Asked & { readonly type: "create_thread"; readonly params: ThreadCreateParams })
   | (Asked & {
       readonly type: "keep_summary";
@@ -77,7 +84,7 @@ export type ConversationCommand =
       readonly wanted: "active" | "paused" | "archived";
       readonly params: StatusParams;
     })
-  | (Asked & { readonly type: "member"; readonly params: MemberParams })
+  | (Asked & { readonly type: "member"; readonly params: MemberParams; readonly owners?: Owners })
   | (Asked & { readonly type: "progress"; readonly params: TurnUpdateParams })
   /** Only the server issues these; no method of the protocol does. */
   | { readonly type: "set_status"; readonly status: ConversationStatus }
@@ -114,7 +121,7 @@ export function conversationAggregate<Work extends object>(
         if (command.type === "create") return createNew(state, command, context);
         if (state === undefined)
           throw new Error(`there is no conversation for the command '${command.type}'`);
-        const entries = decide(state, command, contextOf(command, context), rules);
+        const entries = decide(state, command, contextOf(command, context, state), rules);
         for (const entry of entries) evolve(state, entry);
         return { ok: true, state, entries };
       } catch (error) {
@@ -166,7 +173,7 @@ function decide(
     case "turn":
       return [decideTurn(state, command.actor, command.params, context)];
     case "intercept":
-      return decideInterception(state, command.actor, command.message, context, rules);
+      return decideInterception(state, command.actor, command.message, context, rules, command.owners);
     case "create_thread":
       return [decideThread(state, command.actor, command.params, context, rules)];
     case "keep_summary": {
@@ -178,7 +185,7 @@ function decide(
       return [decideChange(state, actor, wanted, params.reason, context)];
     }
     case "member":
-      return [decideMember(state, command.actor, command.params, context)];
+      return decideMember(state, command.actor, command.params, context, command.owners);
     case "progress":
       return [decideProgress(state, command.actor, command.params, context)];
     case "set_status":
@@ -190,7 +197,11 @@ function decide(
   }
 }
 
-function contextOf(command: ConversationCommand, { at, id }: KernelMoment): DecisionContext {
+function contextOf(
+  command: ConversationCommand,
+  { at, id }: KernelMoment,
+  state?: ConversationState,
+): DecisionContext {
   const known = "known" in command ? command.known : NOBODY;
   const reservations = "reservations" in command ? command.reservations : undefined;
   return {
@@ -201,8 +212,24 @@ function contextOf(command: ConversationCommand, { at, id }: KernelMoment): Deci
       if (identity === undefined) throw new Error(`the identity of '${participant}' was not looked up`);
       return identity;
     },
-    reservation: (participant) => reservations?.get(participant),
+    reservation: (participant) => {
+      if (reservations?.foreign.has(participant) === true && !isNamed(state, participant)) {
+        throw reservedByAnother(participant);
+      }
+      return reservations?.own.get(participant);
+    },
   };
+}
+
+/** Whether a member has invited or addressed the id here before. */
+function isNamed(state: ConversationState | undefined, id: string): boolean {
+  return state?.participants.has(id) === true || state?.addressed.has(id) === true;
+}
+
+/** Another caller may claim the id, and would read what was meant for another. */
+function reservedByAnother(id: string): MapError {
+  const message = `the id ${id} is reserved by another caller; invite another id, or this one once it is registered`;
+  return new MapError("AGENT_EXISTS", message, { agentId: id });
 }
 
 function assertCatchUp(

@@ -20,10 +20,11 @@ import {
 } from "./entries.js";
 import { denied, MapError } from "./errors.js";
 import type { CloseParams, CreateParams, InviteParams, JoinParams, MemberParams } from "./params.js";
-import { commonPermissions, type Owners, removedWith, standingOf } from "./principals.js";
+import { commonPermissions, idsWith, type Owners, standingOf } from "./principals.js";
 import {
   assertCanGrant,
   DEFAULT_ROLE,
+  type Grant,
   LEADING_ROLES,
   type PartialPermissions,
   permissionsFor,
@@ -38,7 +39,7 @@ import {
   type MembershipPeriod,
   statusAt,
 } from "./state.js";
-import type { Actor, ConversationStatus } from "./types.js";
+import type { Actor, ConversationStatus, ParticipantRole } from "./types.js";
 import type { Membership } from "./visibility.js";
 
 export type NewConversation = readonly [Created, ...(Joined | TurnAdded)[]];
@@ -147,29 +148,42 @@ function requireLeader(state: ConversationState, actor: Actor): Membership {
   throw denied("only the initiator or a moderator can do this");
 }
 
-/** Changes the role and the permissions of a member. The initiator keeps both. */
+/**
+ * Changes the role and the permissions of a member, and of the ids that go with it: a mute must not be shed by writing
+ * under another id. The initiator keeps both. The last entry is that of the member itself.
+ */
 export function decideMember(
   state: ConversationState,
   actor: Actor,
   { participantId, role, permissions }: Pick<MemberParams, "participantId" | "role" | "permissions">,
   context: DecisionContext,
-): MemberChanged {
+  owners?: Owners,
+): MemberChanged[] {
   const leader = requireLeader(state, actor);
   const { status } = statusAt(state, state.number);
   if (isClosed(status)) throw new MapError("CONVERSATION_CLOSED", undefined, { status });
   const current = activePeriod(state.participants.get(participantId), state.number);
   if (current === undefined) throw new MapError("PARTICIPANT_NOT_FOUND", undefined, { participantId });
   if (current.role === "initiator") throw denied("the initiator keeps its role and permissions");
-  const grant = {
-    role: role ?? current.role,
-    // A new role brings its own permissions.
-    permissions:
-      role === undefined
-        ? permissionsFor(current.role, { ...current.permissions, ...given(permissions) })
-        : permissionsFor(role, permissions),
-  };
-  assertCanGrant(leader.period, grant);
-  return { t: "member", at: timeIn(state, context), participantId, ...grant, by: leader.id };
+  const at = timeIn(state, context);
+  const others = idsWith(state, participantId, owners).filter((id) => id !== participantId);
+  return [...others, participantId].flatMap((id): MemberChanged | MemberChanged[] => {
+    const period = activePeriod(state.participants.get(id), state.number);
+    if (period === undefined || period.role === "initiator") return [];
+    const grant = changed(period, role, permissions);
+    assertCanGrant(leader.period, grant);
+    return { t: "member", at, participantId: id, ...grant, by: leader.id };
+  });
+}
+
+/** A new role brings its own permissions. */
+function changed(
+  { role: current, permissions: held }: Grant,
+  role: ParticipantRole | undefined,
+  permissions: PartialPermissions | undefined,
+): Grant {
+  if (role !== undefined) return { role, permissions: permissionsFor(role, permissions) };
+  return { role: current, permissions: permissionsFor(current, { ...held, ...given(permissions) }) };
 }
 
 function given(permissions: PartialPermissions = {}): PartialPermissions {
@@ -260,7 +274,7 @@ export function decideLeave(
   const target = params.participantId ?? acting.id;
   const own = viewer.memberships.some(({ id }) => id === target);
   if (!own) assertPermission(acting, "canRemove");
-  const leaving = own ? [target] : removedWith(state, target, owners);
+  const leaving = own ? [target] : idsWith(state, target, owners);
   if (leaving.length === 0) {
     throw new MapError("PARTICIPANT_NOT_FOUND", undefined, { participantId: target });
   }

@@ -17,7 +17,7 @@ import { type DecisionContext, joinedEntry, timeIn } from "./decision-context.js
 import type { Joined, Reservation, ThreadCreated, TurnAdded, TurnUpdated } from "./entries.js";
 import { denied, MapError } from "./errors.js";
 import type { ThreadCreateParams, TurnUpdateParams } from "./params.js";
-import { commonPermissions, standingOf } from "./principals.js";
+import { commonPermissions, type Owners, standingOf } from "./principals.js";
 import { permissionsFor, withinCeiling } from "./roles.js";
 import { activePeriod, type ConversationState } from "./state.js";
 import type { Actor, Metadata, Turn, TurnSource, TurnStatus, Visibility } from "./types.js";
@@ -91,6 +91,7 @@ export function decideInterception(
   message: Interception,
   context: DecisionContext,
   rules: ConversationRules,
+  owners?: Owners,
 ): (Joined | TurnAdded)[] {
   const { messageId, payload, threadId, inReplyTo, visibility, causedBy } = message;
   const turn = decideTurn(
@@ -100,7 +101,7 @@ export function decideInterception(
     context,
     { type: "intercepted", messageId },
   );
-  const enrolled = rules.autoEnroll ? enrolments(state, actor, message.recipients, context) : [];
+  const enrolled = rules.autoEnroll ? enrolments(state, actor, message.recipients, context, owners) : [];
   const joining = new Set(enrolled.map(({ participant }) => participant.id));
   const strangers = message.recipients.filter((id) => !joining.has(id) && !isMember(state, id));
   const addressed = [...new Set([...(turn.addressed ?? []), ...strangers])];
@@ -119,6 +120,7 @@ function enrolments(
   actor: Actor,
   recipients: readonly string[],
   context: DecisionContext,
+  owners?: Owners,
 ): Joined[] {
   const { acting } = requireMember(state, actor, state.number);
   const { permissions } = acting.period;
@@ -128,10 +130,8 @@ function enrolments(
   return [...new Set(recipients)].flatMap((id): Joined[] => {
     if (state.participants.has(id)) return [];
     const { principal } = context.identify(id);
-    const standing = standingOf(state, {
-      identities: new Set([id]),
-      ...(principal !== undefined && { principal }),
-    });
+    const asked = { identities: new Set([id]), ...(principal !== undefined && { principal }) };
+    const standing = standingOf(state, asked, owners);
     if (standing.removed) return [];
     const granted = withinCeiling(ceiling, commonPermissions(standing) ?? ceiling);
     const origin = { at, by: acting.id, invitation: { invitedBy: acting.id } };

@@ -9,7 +9,7 @@ export interface DecisionContext {
   readonly now: number;
   readonly id: (prefix: "turn" | "thread") => string;
   readonly identify: (id: string) => ParticipantIdentity;
-  /** The reservation of an id without an owner. */
+  /** The reservation of an id without an owner. @throws MapError AGENT_EXISTS if another caller has reserved it */
   readonly reservation: (id: string) => Reservation | undefined;
 }
 

@@ -82,23 +82,23 @@ export function commonPermissions({ records }: Standing): Permissions | undefine
   return common;
 }
 
-/** Ids that are removed together: the id, all ids of the caller if it names the caller, and those that joined beside. */
-export function removedWith(state: ConversationState, target: string, owners: Owners = NOBODY): string[] {
+/** Ids that are removed or changed together: the id, all ids of the caller if it names the caller, and those that joined beside. */
+export function idsWith(state: ConversationState, target: string, owners: Owners = NOBODY): string[] {
   const active = [...state.participants.values()].filter(
     (record) => activePeriod(record, state.number) !== undefined,
   );
-  const removed = new Set<string>();
+  const found = new Set<string>();
   for (const record of active) {
     if (record.id === target || (PRINCIPAL_ID.test(target) && principalOf(record, owners) === target)) {
-      removed.add(record.id);
+      found.add(record.id);
     }
   }
-  for (let size = -1; size !== removed.size; ) {
-    size = removed.size;
+  for (let size = -1; size !== found.size; ) {
+    size = found.size;
     for (const { id, periods } of active) {
       const beside = periods.at(-1)?.beside;
-      if (beside !== undefined && removed.has(beside)) removed.add(id);
+      if (beside !== undefined && found.has(beside)) found.add(id);
     }
   }
-  return [...removed];
+  return [...found];
 }

@@ -44,7 +44,7 @@ import type {
 import { isInReach, viewerAt } from "../rules/visibility.js";
 import { type ConversationRules, conversationSettings } from "../settings.js";
 import { readPage, readTurns } from "./contents.js";
-import { type Invitations, newInvitations } from "./invitations.js";
+import { type Invitations, NO_INVITATIONS, newInvitations } from "./invitations.js";
 import { conversationJournalEvents } from "./journal-events.js";
 import { ConversationKernel, type ConversationKernelParts, type Written } from "./kernel.js";
 import type { ConversationOperations } from "./operations.js";
@@ -205,14 +205,20 @@ export class ConversationService implements ConversationOperations {
     const known = this.#known(actor, message.recipients);
     const command = { type: "intercept", actor, message, known } as const;
     const ids = idsIn(message.visibility);
+    // Members are not enrolled, so their owners do not matter.
+    const enrollsNobody = this.#kernel.peek(conversationId, ({ participants }) =>
+      message.recipients.every((id) => participants.has(id)),
+    );
     const { entry } = await this.#ask(
       conversationId,
       "turn",
-      ids.length === 0
+      ids.length === 0 && enrollsNobody === true
         ? { command }
         : async () => {
             const { reservations } = await this.#named(actor, ids);
-            return { command: { ...command, reservations } };
+            return {
+              command: { ...command, reservations, owners: await this.#ownersIn(conversationId, actor) },
+            };
           },
     );
     return entry.turn;
@@ -237,8 +243,10 @@ export class ConversationService implements ConversationOperations {
 
   /** Changes the role and the permissions of a member. */
   async changeMember(actor: Actor, params: MemberParams): Promise<{ participant: Participant }> {
-    const command = { type: "member", actor, params } as const;
-    const { state, last } = await this.#ask(params.conversationId, "member", { command });
+    const { conversationId } = params;
+    const { state, last } = await this.#ask(conversationId, "member", async () => ({
+      command: { type: "member", actor, params, owners: await this.#ownersIn(conversationId, actor) },
+    }));
     const record = state.participants.get(params.participantId);
     const participant = record === undefined ? undefined : participantAt(record, last);
     if (participant === undefined) throw new Error(`${params.participantId} has left its own change`);
@@ -395,14 +403,16 @@ export class ConversationService implements ConversationOperations {
     ids: readonly string[],
   ): Promise<Invitations & { readonly known: ReadonlyMap<string, ParticipantIdentity> }> {
     const known = new Map(this.#known(actor, ids));
-    if (actor.principal === undefined) return { known, ...newInvitations(undefined, []) };
+    if (actor.principal === undefined) return { known, ...NO_INVITATIONS };
     const owners = (await this.#parts.owners?.(actor.space, ids)) ?? new Map<string, IdOwner>();
+    const foreign = new Set<string>();
     for (const [id, { principal, reserved }] of owners) {
       const identity = known.get(id);
+      if (reserved && principal !== actor.principal) foreign.add(id);
       if (identity !== undefined && !reserved) known.set(id, { ...identity, principal });
     }
     const free = ids.filter((id) => !owners.has(id) && known.get(id)?.principal === undefined);
-    return { known, ...newInvitations(actor.principal, free) };
+    return { known, ...newInvitations(actor.principal, free, foreign) };
   }
 
   /** Owners of the conversation's participants, as far as its journal does not name them. */

@@ -18,6 +18,8 @@ const createParams = z.looseObject({
 const scopeParams = z.object({ scopeId: id });
 const memberParams = z.object({ scopeId: id, agentId: id });
 const pageParams = z.object({
+  // The protocol has no filter here. Ignoring one would widen the list to everything.
+  filter: z.strictObject({}).optional(),
   parent: id.optional(),
   limit: z.int().min(1).optional(),
   cursor: z.string().optional(),
