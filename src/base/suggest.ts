@@ -33,6 +33,12 @@ export function didYouMean(name: string, candidates: Iterable<string>): string |
   return `known: ${shown.join(", ")}${known.length > shown.length ? ", …" : ""}`;
 }
 
+/** The error message for an unknown field of some input. */
+export function unknownField(name: string, known: Iterable<string>, shown = name): string {
+  const hint = didYouMean(name, known);
+  return `unknown field '${shown}'${hint === undefined ? "" : `: ${hint}`}`;
+}
+
 /** Insertions, deletions, substitutions and swaps of adjacent characters that turn one text into the other. */
 export function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];

@@ -5,7 +5,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { z } from "zod";
-import { didYouMean, isRecord, MailroomError } from "../base/index.js";
+import { isRecord, MailroomError, unknownField } from "../base/index.js";
 import { EXPECTS, type InputChecker, type InputPart } from "../extension/index.js";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -75,7 +75,7 @@ function withoutNulls(value: unknown): unknown {
 
 function badRequest(part: InputPart, error: ErrorObject | undefined): MailroomError {
   if (error === undefined) return new MailroomError("bad_request", `the ${part} is invalid`);
-  if (error.keyword === "additionalProperties") return unknownField(error);
+  if (error.keyword === "additionalProperties") return unknown(error);
   const missing = error.keyword === "required" ? String(error.params.missingProperty) : undefined;
   const path = fieldOf(error.instancePath, missing);
   if (path === "") return new MailroomError("bad_request", `the ${part} ${sentence(error)}`);
@@ -83,12 +83,11 @@ function badRequest(part: InputPart, error: ErrorObject | undefined): MailroomEr
   return new MailroomError("bad_request", detail, { details: { field: path } });
 }
 
-function unknownField({ instancePath, params, parentSchema }: ErrorObject): MailroomError {
+function unknown({ instancePath, params, parentSchema }: ErrorObject): MailroomError {
   const name = String(params.additionalProperty);
   const field = fieldOf(instancePath, name);
   const properties: unknown = parentSchema?.properties;
-  const hint = didYouMean(name, isRecord(properties) ? Object.keys(properties) : []);
-  const detail = `unknown field '${field}'${hint === undefined ? "" : `: ${hint}`}`;
+  const detail = unknownField(name, isRecord(properties) ? Object.keys(properties) : [], field);
   return new MailroomError("bad_request", detail, { details: { field } });
 }
 

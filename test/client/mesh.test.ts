@@ -42,4 +42,9 @@ it("shows the mesh, makes and revokes an invite, and passes on why an operation 
   await admin.operateMesh("revoke", { swarm, invite: invite?.key });
   expect((await admin.getMesh()).swarms[0]?.invites).toMatchObject([{ revoked_at: expect.any(Number) }]);
   await expect(admin.operateMesh("kick", { swarm, agent: "nobody" })).rejects.toMatchObject({ status: 404 });
+  // Ignored, the invite would be good for any number of members.
+  await expect(admin.operateMesh("invite", { swarm, max_use: 1 })).rejects.toMatchObject({
+    status: 400,
+    detail: expect.stringContaining("did you mean 'max_uses'?"),
+  });
 });

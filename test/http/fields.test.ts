@@ -15,6 +15,7 @@ it.each([
   ["/message", { body: "[direct] x", taskId: "t" }, "taskId", "did you mean 'task_id'?"],
   ["/tasks/t/breakpoint", { result: "yes", results: "yes" }, "result", "did you mean 'results'?"],
   ["/tasks/t/approvers", { approvers: [], approver: "user" }, "approver", "did you mean 'approvers'?"],
+  ["/tasks/digest", { tasks: ["t"], task: "t" }, "task", "did you mean 'tasks'?"],
 ])("%s with %j names the field that was meant", async (path, json, field, hint) => {
   const reply = await send(path, json);
   expect(reply).toMatchObject({ status: 400, body: { code: "bad_request", field } });

@@ -132,6 +132,21 @@ describe("the document of a server with everything enabled", () => {
     );
   });
 
+  it("has only bodies without unknown fields on routes for users and admins", () => {
+    /** Checked elsewhere: JSON-RPC, arguments that depend on the operation, and wrappers of other swarms. */
+    const others = ["JsonRpcRequest", "MeshArguments", "InterswarmMessageRequest"];
+    const lax = operationsOf(document).flatMap(({ at, operation }) => {
+      const roles = operation["x-roles"] ?? ["user"];
+      const schema = operation.requestBody?.content["application/json"]?.schema;
+      const name = String(fieldOf(schema, "$ref") ?? "").replace("#/components/schemas/", "");
+      if (schema === undefined || others.includes(name) || roles.every((role) => role === "agent")) return [];
+      const described = name === "" ? schema : document.components.schemas[name];
+      return fieldOf(described, "additionalProperties") === false ? [] : [at];
+    });
+    // These belong to their senders, and have a proof instead of a token.
+    expect(lax).toEqual(["post /api/wake", "post /mesh/github"]);
+  });
+
   it("passes the lint", () => {
     expect(operationProblems(document)).toEqual([]);
     expect(parameterProblems(document)).toEqual([]);

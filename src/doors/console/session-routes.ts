@@ -24,7 +24,7 @@ export interface SessionRouteParts {
 }
 
 const SignIn = z
-  .object({
+  .strictObject({
     token: z.string().min(1).max(16_384).exactOptional(),
     code: z.string().min(1).max(256).exactOptional().meta({
       description: "From a link that `mailroom console` made, instead of a token.",

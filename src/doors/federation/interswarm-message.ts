@@ -1,5 +1,5 @@
 /** A user's message to agents of other swarms (REF-9): a task of the user that other swarms work on. */
-import { didYouMean, MailroomError } from "../../base/index.js";
+import { MailroomError, unknownField } from "../../base/index.js";
 import {
   type Caller,
   eventsUrl,
@@ -74,9 +74,7 @@ function checkFields(given: InterswarmMessageRequest): void {
   const known = Object.keys(InterswarmMessageRequest.shape);
   const unknown = Object.keys(given).find((field) => !known.includes(field));
   if (unknown === undefined) return;
-  throw new MailroomError("bad_request", `unknown field '${unknown}': ${didYouMean(unknown, known)}`, {
-    details: { field: unknown },
-  });
+  throw new MailroomError("bad_request", unknownField(unknown, known), { details: { field: unknown } });
 }
 
 /** Accepts both names of every field, and infers the message type from the number of targets (REF-9). */

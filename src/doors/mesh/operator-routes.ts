@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { parseJson } from "../../base/index.js";
+import { parseJson, unknownField } from "../../base/index.js";
 import { secretsMatch } from "../../base/node.js";
 import {
   BOX_STATUSES,
@@ -138,7 +138,7 @@ async function act(options: OperatorRouteOptions, id: string, action: string): P
   return reply(200, { status: move.to, message_id: message.messageId });
 }
 
-export const BatchBody = z.object({
+export const BatchBody = z.strictObject({
   // Senders choose message ids, and imported messages keep the ids of other software.
   message_ids: z.array(z.string().min(1)).min(1).max(100),
   action: z.enum(["read", "archive", "delete"]),
@@ -146,7 +146,7 @@ export const BatchBody = z.object({
 
 async function batch(options: OperatorRouteOptions, request: OperatorRequest): Promise<Answer> {
   const parsed = BatchBody.safeParse(jsonOf(request));
-  if (!parsed.success) return invalid(parsed.error);
+  if (!parsed.success) return invalid(parsed.error, Object.keys(BatchBody.shape));
   const { message_ids, action } = parsed.data;
   const move = MOVES[action];
   const found = await Promise.all(message_ids.map((id) => findMessage(options.reads, id)));
@@ -273,9 +273,11 @@ function jsonOf({ body }: OperatorRequest): unknown {
   }
 }
 
-function invalid(error: z.ZodError): Answer {
+function invalid(error: z.ZodError, known: readonly string[] = []): Answer {
   const [first] = error.issues;
-  const message = `${first?.path.join(".")}: ${first?.message}`;
+  const unknown = first?.code === "unrecognized_keys" ? first.keys[0] : undefined;
+  const message =
+    unknown === undefined ? `${first?.path.join(".")}: ${first?.message}` : unknownField(unknown, known);
   return reply(400, { error: { code: "INVALID_FORMAT", message } });
 }
 

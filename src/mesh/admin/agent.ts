@@ -11,24 +11,23 @@ import { type AdminOperation, type AdminParts, operation, swarmNamed } from "./o
 const MOST_WAITING = 100;
 const HOUR = 3_600_000;
 
-/** Exactly one of the two. */
-const Muted = z
-  .object({ agent: z.string().min(1).optional(), swarm: z.string().min(1).optional() })
-  .refine(
-    ({ agent, swarm }) => (agent === undefined) !== (swarm === undefined),
-    "give either an agent or a swarm",
-  );
+const Muted = z.object({ agent: z.string().min(1).optional(), swarm: z.string().min(1).optional() });
+const EITHER = "give either an agent or a swarm";
+
+function isOne({ agent, swarm }: z.output<typeof Muted>): boolean {
+  return (agent === undefined) !== (swarm === undefined);
+}
 
 export const AGENT_OPERATIONS = {
   mute: operation(
-    z.intersection(Muted, z.object({ reason: z.string().optional() })),
+    Muted.extend({ reason: z.string().optional() }).refine(isOne, EITHER),
     async ({ agent }, args) => {
       const [type, id] = mutedOf(agent, args);
       await agent.mute(type, id, args.reason);
       return { status: "muted", type, id };
     },
   ),
-  unmute: operation(Muted, async ({ agent }, args) => {
+  unmute: operation(Muted.refine(isOne, EITHER), async ({ agent }, args) => {
     const [type, id] = mutedOf(agent, args);
     return { status: "unmuted", type, id, was_muted: await agent.unmute(type, id) };
   }),

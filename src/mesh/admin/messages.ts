@@ -1,6 +1,6 @@
 /** Operations on messages: sending, reading, archiving and deleting. */
 import { z } from "zod";
-import { didYouMean, isUuid, MailroomError } from "../../base/index.js";
+import { isUuid, MailroomError, unknownField } from "../../base/index.js";
 import { BROADCAST } from "../identity/agent-id.js";
 import { viewExtrasBriefly } from "../message/extras-view.js";
 import type { MessageExtras } from "../message/types.js";
@@ -37,11 +37,7 @@ const Extras = z
   .superRefine((given, context) => {
     for (const name of Object.keys(given)) {
       if (EXTRAS.some((known) => known === name)) continue;
-      const hint = didYouMean(name, EXTRAS);
-      context.addIssue({
-        code: "custom",
-        message: `unknown field '${name}'${hint === undefined ? "" : `: ${hint}`}`,
-      });
+      context.addIssue({ code: "custom", message: unknownField(name, EXTRAS) });
     }
   })
   .transform(

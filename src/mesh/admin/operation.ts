@@ -1,7 +1,7 @@
 /** Declares operations of the agent's operator and resolves the swarm that they concern. */
 
 import type { z } from "zod";
-import { MailroomError } from "../../base/index.js";
+import { isRecord, MailroomError, unknownField } from "../../base/index.js";
 import type { MeshAgent } from "../agent.js";
 import type { Swarm } from "../membership/types.js";
 import type { MeshReads } from "../ports.js";
@@ -19,13 +19,22 @@ export interface AdminOperation {
   readonly run: (parts: AdminParts, given: unknown) => Promise<AdminResult>;
 }
 
-/** @throws MailroomError `invalid_request` when the arguments do not match the schema */
-export function operation<Schema extends z.ZodType>(
+/**
+ * A mistyped argument must not count as absent: an invite for one member would admit any number.
+ * @throws MailroomError `invalid_request` when the arguments do not match the schema, or one is unknown
+ */
+export function operation<Schema extends z.ZodObject>(
   schema: Schema,
   run: (parts: AdminParts, args: z.output<Schema>) => Promise<AdminResult> | AdminResult,
 ): AdminOperation {
   return {
     run: async (parts, given) => {
+      const known = Object.keys(schema.shape);
+      const [unknown] =
+        Object.entries(isRecord(given) ? given : {}).find(
+          ([name, value]) => value !== undefined && !known.includes(name),
+        ) ?? [];
+      if (unknown !== undefined) throw new MailroomError("invalid_request", unknownField(unknown, known));
       const parsed = schema.safeParse(given);
       if (parsed.success) return run(parts, parsed.data);
       const [first] = parsed.error.issues;

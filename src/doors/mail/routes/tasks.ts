@@ -50,7 +50,7 @@ export function taskRoutes({ mailroom }: MailDoor): Route[] {
       summary: "Show a task that the query or a JSON body names",
       access: MAIL_USERS,
       query: TaskQuery,
-      body: TaskQuery,
+      body: TaskQuery.strict(),
       bodyOptional: true,
       answers: { 200: { description: "The task.", schema: TaskRecord } },
       errors: ["unknown_task", "overloaded"],

@@ -7,11 +7,11 @@ import { WaitingCall } from "./approvals.js";
 const MOST = 100;
 
 export const DigestRequest = z
-  .object({ tasks: z.array(TaskId).min(1).max(MOST).meta({ description: "Task ids of the caller." }) })
+  .strictObject({ tasks: z.array(TaskId).min(1).max(MOST).meta({ description: "Task ids of the caller." }) })
   .meta({ id: "DigestRequest" });
 
 export const AdminDigestRequest = z
-  .object({ keys: z.array(z.string().min(1).max(64)).min(1).max(MOST) })
+  .strictObject({ keys: z.array(z.string().min(1).max(64)).min(1).max(MOST) })
   .meta({ id: "AdminDigestRequest" });
 
 const ReachedLimit = z
