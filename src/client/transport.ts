@@ -192,7 +192,8 @@ export class Transport {
     if (call.signal?.aborted === true) return call.signal.reason;
     if (signal.aborted && signal.reason instanceof MailConnectionError) return signal.reason;
     const reason = reasonOf(error);
-    const message = `${this.#name(call)} got no response (${reason}); check that the server at ${this.url} is running`;
+    const check = `check that the server at ${this.url} is running${originHint(this.url)}`;
+    const message = `${this.#name(call)} got no response (${reason}); ${check}`;
     return new MailConnectionError("unreachable", this.url, message, { cause: error });
   }
 
@@ -247,6 +248,14 @@ function parseJson(text: string): unknown {
 function describe(detail: unknown, text: string, response: Response): string {
   if (detail !== undefined) return JSON.stringify(detail);
   return truncate(text.trim(), 200) || response.statusText || "no reason given";
+}
+
+/** A browser does not tell a page whether the server refused its origin. */
+function originHint(url: string): string {
+  const { location } = globalThis as { location?: { readonly origin?: unknown } };
+  const origin = location?.origin;
+  if (typeof origin !== "string" || origin === new URL(url).origin) return "";
+  return ` and that its setting cors_origins lists ${origin}`;
 }
 
 /** `fetch` hides the reason ("ECONNREFUSED") in the cause. */

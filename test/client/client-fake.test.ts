@@ -110,6 +110,21 @@ describe("errors", () => {
     expect(failure.message).toContain("ECONNREFUSED");
   });
 
+  it("name the setting for pages of other origins, whose refusal a browser hides", async () => {
+    const fetch = () => Promise.reject(new TypeError("Failed to fetch"));
+    const client = new MailClient("http://mail.example.com:8000", { retries: 0, fetch });
+    const messageAt = async (origin: string) => {
+      vi.stubGlobal("location", { origin });
+      const failure = await client.ping().catch((error) => error);
+      vi.unstubAllGlobals();
+      return String(failure.message);
+    };
+    expect(await messageAt("https://page.example.com")).toContain(
+      "cors_origins lists https://page.example.com",
+    );
+    expect(await messageAt("http://mail.example.com:8000")).not.toContain("cors_origins");
+  });
+
   it("identify a page that does not come from a MAIL server", async () => {
     await using server = await fakeServer({ "GET /": (_, response) => response.end("<html>hello</html>") });
     await expect(new MailClient(server.url).ping()).rejects.toMatchObject({ code: "bad_response" });

@@ -201,6 +201,7 @@ it("has the server's types of parameters and results, which it cannot import", (
   type Service = InstanceType<typeof ConversationService>;
   expectTypeOf<Awaited<ReturnType<Service["create"]>>>().toExtend<Result<"mail/create">>();
   expectTypeOf<Awaited<ReturnType<Service["get"]>>>().toExtend<Result<"mail/get">>();
+  expectTypeOf<keyof Awaited<ReturnType<Service["get"]>>>().toEqualTypeOf<keyof Result<"mail/get">>();
   expectTypeOf<Awaited<ReturnType<Service["listTurns"]>>>().toExtend<Result<"mail/turns/list">>();
   expectTypeOf<Awaited<ReturnType<Service["listThreads"]>>>().toExtend<Result<"mail/thread/list">>();
   expectTypeOf<Awaited<ReturnType<Service["replay"]>>>().toExtend<Result<"mail/replay">>();

@@ -206,7 +206,8 @@ interface Method<Params extends object, Result extends object> {
 }
 
 /**
- * The methods of MAP, of its mail extension and of Mailroom's own extension, which `request` accepts.
+ * The methods of MAP, of its mail extension and of Mailroom's own extension, which `request` accepts. Those of the
+ * connection itself (`map/connect`, `map/auth/refresh`, …) are called by the client.
  * @example
  * ```ts
  * const { unread } = await client.request("mailroom/unread", {});
@@ -242,7 +243,14 @@ export interface MapMethods {
       readonly threads?: readonly Thread[];
       readonly threadsCursor?: string;
       readonly recentTurns?: readonly ConversationTurn[];
-      readonly stats?: { readonly totalTurns: number; readonly activeParticipants: number };
+      readonly stats?: {
+        readonly totalTurns: number;
+        readonly turnsByContentType: Readonly<Record<string, number>>;
+        readonly activeParticipants: number;
+        readonly threadCount: number;
+      };
+      /** Parts that were too large to be returned as asked. */
+      readonly _meta?: { readonly truncated: readonly string[] };
     }
   >;
   readonly "mail/close": Method<
@@ -445,6 +453,8 @@ export interface MapMethods {
       readonly siblings?: readonly MapAgent[];
       readonly ancestors?: readonly MapAgent[];
       readonly descendants?: readonly MapAgent[];
+      /** `cut` names the lists that are not complete. */
+      readonly _meta?: { readonly cut: readonly string[] };
     }
   >;
   readonly "map/agents/stop": Method<OneAgent, { readonly agent: MapAgent; readonly stopping: true }>;

@@ -21,7 +21,7 @@ export interface WebSocketLike {
   addEventListener(type: "message", listener: (event: { readonly data: unknown }) => void): void;
 }
 
-/** The largest accepted frame in bytes. Pages of our servers have about 4 MB. */
+/** The largest accepted frame in bytes. Pages of our servers have about 1 MB. */
 const MAX_FRAME = 64 * 1024 * 1024;
 
 /**
