@@ -435,8 +435,8 @@ it("an offer to upgrade to HTTP/2 without TLS is ignored, and the request is ser
 
 describe("bodies that are being received", () => {
   const MB = 1024 * 1024;
-  const head = (length: number) =>
-    "POST /message HTTP/1.1\r\nhost: x\r\nauthorization: Bearer user-token\r\ncontent-type: application/json\r\n" +
+  const head = (length: number, token = "user-token") =>
+    `POST /message HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\n` +
     `content-length: ${length}\r\n\r\n`;
 
   it("are limited in bytes for one caller; further ones wait, also for a caller that never finishes", async () => {
@@ -456,6 +456,44 @@ describe("bodies that are being received", () => {
     expect(await Promise.race([second, "waiting"])).toBe("waiting");
     slow.destroy();
     expect(await second).toBe(200);
+  });
+
+  /** Sends the head and a part of a large body, and returns when the server has had time to read them. */
+  async function begin({ url, call }: Harness, body: string, ...tokens: string[]) {
+    const sockets = tokens.map((token) => {
+      const socket = connect(Number(new URL(url).port), "127.0.0.1");
+      socket.on("error", () => {});
+      socket.write(head(body.length, token) + body.slice(0, 1000));
+      return socket;
+    });
+    for (let n = 0; n < 5; n++) await call("/whoami", { token: "user-token" });
+    return sockets;
+  }
+  const large = JSON.stringify({ body: `[direct] ${"x".repeat(1_000_000)}` });
+
+  it("leave their places to a caller that waits if they are slow", async () => {
+    // Large enough for a time limit of their own that the test would not wait for.
+    harness = await startServer({ limits: { body: 4 * MB, bodies: 8 * MB, bodiesPerCaller: 4 * MB } });
+    const larger = JSON.stringify({ body: `[direct] ${"x".repeat(3_500_000)}` });
+    const slow = await begin(harness, larger, "user-token", "user-token-b");
+    const { status } = await harness.call("/message", { token: "admin-token", json: JSON.parse(larger) });
+    expect(status).toBe(200);
+    for (const socket of slow) socket.destroy();
+  });
+
+  it("keep their places while others wait for another reason, however slow they are", async () => {
+    harness = await startServer({ limits: { bodies: 4 * MB, bodiesPerCaller: MB } });
+    const [kept, own] = await begin(harness, large, "user-token-b", "user-token");
+    if (kept === undefined || own === undefined) throw new Error("two connections were asked for");
+    const ended = once(own, "close");
+    // It waits for the other body of its caller, and for nothing else.
+    const second = harness.call("/message", { token: "user-token", json: JSON.parse(large) });
+    await ended;
+    expect((await second).status).toBe(200);
+    const answer = once(kept, "data");
+    kept.write(large.slice(1000));
+    expect(String((await answer)[0])).toMatch(/^HTTP\/1\.1 200 /);
+    kept.destroy();
   });
 });
 
