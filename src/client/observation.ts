@@ -60,6 +60,8 @@ export const TaskDigest = z.looseObject({
   paused_at: z.nullable(z.number()),
   /** Names in order of appearance. */
   agents: z.array(z.string()),
+  /** Agents of other swarms that sent or received mail: `name@swarm`. */
+  others: z.optional(z.array(z.string())),
   /**
    * Blocks `[index in agents, from, to, flags]`, in milliseconds since the task was opened; at most 120. Flags: 1 failed,
    * 2 still open, 4 the task waits for a person since the end.
@@ -144,6 +146,23 @@ export const StatsPage = z.looseObject({
   rows: z.array(StatsRow),
   /** By column: the limit in force, for columns that have one. */
   limits: z.optional(z.record(z.string(), z.number())),
+  /** How the server keeps data. */
+  server: z.optional(
+    z.looseObject({
+      /** Tasks of the last process that this one continued. */
+      recovered_tasks: z.number(),
+      durability: z.optional(z.string()),
+      /** How long, and how many, finished tasks and records are kept. 0: all of them. */
+      retention: z.optional(
+        z.looseObject({
+          tasks_ms: z.number(),
+          tasks: z.number(),
+          audit_ms: z.number(),
+          usage_ms: z.number(),
+        }),
+      ),
+    }),
+  ),
 });
 /** How the server did, over time. */
 export type StatsPage = z.infer<typeof StatsPage>;

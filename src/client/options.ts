@@ -60,6 +60,16 @@ export interface TaskListOptions extends CallOptions {
    * @defaultValue all
    */
   readonly status?: TaskStatus;
+  /** Only tasks created at this time or later (ISO 8601). */
+  readonly since?: string;
+  /** Only tasks created before this time (ISO 8601). */
+  readonly until?: string;
+  /** Only tasks whose title or id contains this text. */
+  readonly q?: string;
+  /** Only tasks in which this agent took part: `name`, `name@swarm`, or `@swarm` for any agent of another swarm. */
+  readonly agent?: string;
+  /** Only tasks of this caller: `role:id`. For admins. */
+  readonly owner?: string;
   /**
    * Number of tasks per page.
    * @defaultValue 50

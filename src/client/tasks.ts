@@ -65,11 +65,11 @@ export async function taskPage(
   path: string,
   options: TaskListOptions,
 ): Promise<TaskList> {
-  const { status, limit = 50, cursor } = options;
+  const { status, since, until, q, agent, owner, limit = 50, cursor } = options;
   const call: TransportRequest = {
     method: "GET",
     path,
-    query: { status, limit, cursor },
+    query: { status, since, until, q, agent, owner, limit, cursor },
     ...callOptions(options),
   };
   const page = await transport.json(call, TaskPage);

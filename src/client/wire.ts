@@ -210,6 +210,8 @@ export const RemoteSwarm = z.looseObject({
   /** Why the last health check failed. */
   last_error: MaybeText,
   checked_at: MaybeText,
+  /** The last health checks, oldest first: milliseconds since the epoch, latency in seconds (null: it failed). */
+  checks: z.optional(z.array(z.tuple([z.number(), z.nullable(z.number())]))),
   /** Messages for it that are not delivered. */
   waiting: z.optional(z.number()),
   /** Fingerprint of the key that was seen at registration. */

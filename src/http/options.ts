@@ -18,6 +18,19 @@ export interface CorsOptions {
   readonly credentials?: boolean;
 }
 
+/** How the server keeps data; shown to admins. */
+export interface StorageFacts {
+  /** `memory`: nothing survives the process. */
+  readonly durability: "fsync" | "fast" | "memory";
+  /** 0 keeps everything. */
+  readonly retention: {
+    readonly maxAge: number;
+    readonly maxTasks: number;
+    readonly auditAge: number;
+    readonly usageAge: number;
+  };
+}
+
 export interface ListenerOptions {
   readonly mailroom: Mailroom;
   readonly authenticator: Authenticator;
@@ -26,6 +39,7 @@ export interface ListenerOptions {
   /** Their routes, mounts and upgrades are read once. */
   readonly extensions: readonly Extension[];
   readonly limits?: Partial<HttpLimits>;
+  readonly storage?: StorageFacts;
   /** Milliseconds between two heartbeats of a silent stream. Default 15 s. */
   readonly heartbeat?: number;
   /** Addresses of proxies whose `X-Forwarded-For` is trusted, how many there are, or `true` for any. Default: none. */

@@ -277,6 +277,10 @@ async function build(options: ServerOptions, stack: CloseStack): Promise<Mailroo
     state,
     extensions: extensions.map(({ extension }) => extension),
     limits: settings.http,
+    storage: {
+      durability: dataDirectory === undefined ? "memory" : settings.store.durability,
+      retention: settings.retention,
+    },
     trustProxy: server.trustProxy,
     logger: log,
     clock,

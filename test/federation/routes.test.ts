@@ -47,7 +47,7 @@ describe("the list of swarms", () => {
     expect(await entry("admin:root")).toMatchObject({ volatile: true, auth_ref: null, auth_state: "ready" });
     const seen = await entry("user:ann");
     expect(seen).toMatchObject({ swarm_name: "beta", is_active: true });
-    for (const field of ["auth_state", "failures", "last_error", "waiting", "public_key"])
+    for (const field of ["auth_state", "failures", "last_error", "checks", "waiting", "public_key"])
       expect(Object.keys(seen ?? {})).not.toContain(field);
     expect(JSON.stringify(await entry("admin:root"))).not.toContain("agent:alpha");
   });
@@ -67,6 +67,7 @@ it("the list of swarms tells admins why a swarm is not reached, and how much mai
   expect(await listed()).toMatchObject({
     last_error: expect.stringMatching(/./),
     checked_at: expect.any(String),
+    checks: expect.arrayContaining([[expect.any(Number), null]]),
     public_key: null,
     waiting: 1,
   });

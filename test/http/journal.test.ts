@@ -131,6 +131,34 @@ describe("task lists", () => {
     expect((await harness.call("/admin/tasks/counts", { token: ADMIN })).body).toEqual(body);
   });
 
+  it("are filtered by an agent that took part, also by one that only received mail", async () => {
+    await post("alone", "[direct] one");
+    await post("both", "[action] Tokyo");
+    const both = { tasks: [{ task_id: "both" }], next_cursor: null, scanned: 2 };
+    expect(await list("agent=weather")).toMatchObject(both);
+    expect(await list("agent=weather", ADMIN)).toMatchObject(both);
+    expect(ids(await list("agent=supervisor"))).toEqual(["both", "alone"]);
+    expect(ids(await list("agent=weather&status=failed"))).toEqual([]);
+    expect(ids(await list("agent=__proto__"))).toEqual([]);
+    expect(ids(await list("agent=weather", "user-token-bob"))).toEqual([]);
+    expect((await harness.call("/tasks?agent=", { token: ANN })).status).toBe(400);
+  });
+
+  it("by agent end after 500 journals, and continue from there", async () => {
+    await post("needle", "[action] Tokyo");
+    const instance = { role: "user", id: "user-ann" } as const;
+    const rows = Array.from({ length: 501 }, (_, n): TaskPut => {
+      const times = { createdAt: n, updatedAt: n };
+      const row = { instance, owner: "ann", status: "completed", title: "hay", ...times } as const;
+      return { kind: "task.put", row: { key: systemIds.ordered(), taskId: `t${n}`, ...row } };
+    });
+    await harness.mailroom.store.commit({ appends: [], rows });
+    const first = await list("agent=weather");
+    expect(first).toMatchObject({ tasks: [], scanned: 500 });
+    const next = await list(`agent=weather&cursor=${String(fieldOf(first, "next_cursor"))}`);
+    expect(next).toMatchObject({ tasks: [{ task_id: "needle" }], next_cursor: null, scanned: 2 });
+  });
+
   it("report how far they searched, and continue from there", async () => {
     const instance = { role: "user", id: "user-cyd" } as const;
     const rows = Array.from({ length: 11_000 }, (_, n): TaskPut => {

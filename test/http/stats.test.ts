@@ -126,8 +126,9 @@ describe("figures", () => {
     expect((await waiting()).map(([, count]) => count)).toEqual([0, 0]);
   });
 
-  it("come with the limits in force", async () => {
+  it("come with the limits in force and the number of recovered tasks", async () => {
     const { body } = await harness.call("/admin/stats", { token: ADMIN });
+    expect(fieldOf(body, "server")).toEqual({ recovered_tasks: 0 });
     expect(fieldOf(body, "limits")).toMatchObject({ streams: 5_000, turns_running: 1_024 });
     for (const column of Object.keys(Object(fieldOf(body, "limits"))))
       expect(fieldOf(body, "columns")).toContain(column);

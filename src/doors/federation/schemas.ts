@@ -103,6 +103,14 @@ const SwarmListing = z
       .exactOptional()
       .meta({ description: "Why the last health check failed; null after one that succeeded." }),
     checked_at: z.string().nullable().exactOptional().meta({ description: "When it was last checked." }),
+    checks: z
+      .array(z.tuple([z.number(), z.number().nullable()]))
+      .exactOptional()
+      .meta({
+        description:
+          "The last 60 health checks since the start, oldest first: milliseconds since the epoch, and the latency in " +
+          "seconds or null for one that failed.",
+      }),
     waiting: z.int().exactOptional().meta({ description: "Messages for it that are not delivered." }),
     public_key: z
       .string()

@@ -23,6 +23,8 @@ export interface SwarmListing {
   readonly failures?: number;
   readonly last_error?: string | null;
   readonly checked_at?: string | null;
+  /** For admins: the last health checks, oldest first: time and latency in seconds, null for one that failed. */
+  readonly checks?: readonly (readonly [at: number, latency: number | null])[];
   /** For admins: mail that is not delivered. */
   readonly waiting?: number;
   /** For admins: the fingerprint of the key that was seen at registration. */
@@ -84,11 +86,12 @@ const AUTH_STATE_OF: Readonly<Record<TokenState["kind"], AuthState>> = {
   none: "none",
 };
 
-function upkeepOf({ failures, lastError, checkedAt, waiting }: SwarmUpkeep) {
+function upkeepOf({ failures, lastError, checkedAt, checks, waiting }: SwarmUpkeep) {
   return {
     failures,
     last_error: lastError,
     checked_at: checkedAt === null ? null : new Date(checkedAt).toISOString(),
+    checks: [...checks],
     waiting,
   };
 }

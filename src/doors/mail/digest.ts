@@ -13,7 +13,14 @@ import {
   usedIn,
 } from "../../engine/index.js";
 import { type JournalKey, Projection, systemLoop } from "../../journal/index.js";
-import { type AgentToolCall, normalizeBreakpointCall } from "../../mail/index.js";
+import {
+  type AgentToolCall,
+  isInterswarmAddress,
+  type MAILMessage,
+  normalizeBreakpointCall,
+  parseAgentAddress,
+  recipientsOf,
+} from "../../mail/index.js";
 import type { TaskDigest } from "./schemas/digest.js";
 
 /** Entries that are counted. A longer task is described by its beginning. */
@@ -21,6 +28,8 @@ const MOST_ENTRIES = 20_000;
 /** Digests that are kept. */
 const CACHED = 1_000;
 const MOST_LANES = 120;
+/** Names of agents that are kept for a task. */
+const MOST_PARTIES = 1_000;
 
 const LANE_FAILED = 1;
 const LANE_OPEN = 2;
@@ -54,6 +63,7 @@ interface DigestState {
   readonly key: string;
   readonly taskId: string;
   readonly owner: InstanceId;
+  readonly swarm: string;
   readonly openedAt: number;
   number: number;
   at: number;
@@ -75,6 +85,8 @@ interface DigestState {
   waited: number;
   pausedAt: number | undefined;
   readonly agents: Map<string, number>;
+  /** Agents that sent, received or worked; `name@swarm` and `@swarm` for those of other swarms. */
+  readonly parties: Set<string>;
   lanes: Lane[];
   /** By agent: when its last block ended. */
   readonly busyUntil: Map<string, number>;
@@ -105,6 +117,12 @@ export class TaskDigests {
     const state = await this.#projection.get(key);
     return state === undefined ? undefined : toDigest(state);
   }
+
+  /** Whether an agent took part in a task: `name`, `name@swarm`, or `@swarm` for any agent of another swarm. */
+  async involves(key: JournalKey, agent: string): Promise<boolean> {
+    const state = await this.#projection.get(key);
+    return state?.parties.has(agent) === true;
+  }
 }
 
 function add(known: DigestState | undefined, entries: readonly Entry[]): DigestState | undefined {
@@ -126,6 +144,7 @@ function begin({ task, at }: Extract<Entry, { t: "opened" }>): DigestState {
     key: task.key,
     taskId: task.taskId,
     owner: task.instance,
+    swarm: task.swarm,
     openedAt: at,
     number: 1,
     at,
@@ -147,6 +166,7 @@ function begin({ task, at }: Extract<Entry, { t: "opened" }>): DigestState {
     waited: 0,
     pausedAt: undefined,
     agents: new Map(),
+    parties: new Set([task.entrypoint]),
     lanes: [],
     busyUntil: new Map(),
     waiting: new Map(),
@@ -164,7 +184,10 @@ function count(state: DigestState, entry: Entry): void {
     case "sent": {
       const { message, to } = entry;
       const isSystem = message.message.sender.address_type === "system";
-      if (!isSystem) state.messages++;
+      if (!isSystem) {
+        state.messages++;
+        noteParties(state, message, to);
+      }
       const isShared = message.msg_type === "broadcast" || message.msg_type === "interrupt";
       if (to.length > 0) {
         const shared = isShared ? message.id : undefined;
@@ -285,9 +308,19 @@ function countStep(state: DigestState, { isSystem, shared }: Waiting): void {
   state.steps++;
 }
 
+function noteParties({ parties, swarm }: DigestState, message: MAILMessage, to: readonly string[]): void {
+  if (parties.size >= MOST_PARTIES) return;
+  for (const name of to) parties.add(name);
+  for (const { address, address_type } of [message.message.sender, ...recipientsOf(message)]) {
+    if (address_type !== "agent" || !isInterswarmAddress(address, swarm)) continue;
+    parties.add(address).add(`@${parseAgentAddress(address).swarm}`);
+  }
+}
+
 function indexOf(state: DigestState, agent: string): number {
   const known = state.agents.get(agent);
   if (known !== undefined) return known;
+  if (state.parties.size < MOST_PARTIES) state.parties.add(agent);
   state.agents.set(agent, state.agents.size);
   return state.agents.size - 1;
 }
@@ -337,6 +370,7 @@ function toDigest(state: DigestState): z.output<typeof TaskDigest> {
     waited_ms: state.waited,
     paused_at: state.pausedAt ?? null,
     agents: [...state.agents.keys(), ...newcomers(state)],
+    others: [...state.parties].filter((name) => name.indexOf("@") > 0),
     lanes: shownLanes(state),
     open: state.status === "paused" ? openCalls(state) : [],
     held: state.held ?? null,

@@ -5,6 +5,7 @@ import type { ServerFacts, ServerState } from "../../extension/index.js";
 import type { DefinitionInForce, Mailroom } from "../../library/index.js";
 import type { FullStore } from "../../store/index.js";
 import type { Cursors } from "./cursors.js";
+import type { TaskDigests } from "./digest.js";
 import type { FeedHub } from "./feed/hub.js";
 import type { TaskSearch } from "./search.js";
 
@@ -16,6 +17,7 @@ export interface MailDoor {
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly feed: FeedHub;
+  readonly digests: TaskDigests;
   readonly outbox: FullStore["outbox"];
   /** Absent where the store cannot search. */
   readonly search: TaskSearch | undefined;

@@ -3,6 +3,7 @@ import type { Report } from "../../base/index.js";
 import { defineExtension, type Extension } from "../../extension/index.js";
 import type { FullStore, SearchIndex } from "../../store/index.js";
 import { Cursors } from "./cursors.js";
+import { TaskDigests } from "./digest.js";
 import type { MailDoor } from "./door.js";
 import { FeedHub } from "./feed/hub.js";
 import { adminRoutes } from "./routes/admin.js";
@@ -21,7 +22,8 @@ import { tokenRoutes } from "./routes/tokens.js";
 import { TaskSearch } from "./search.js";
 
 /** What the routes need; `secret` seals the places in the feed that users get. */
-export interface MailRoutesOptions extends Omit<MailDoor, "cursors" | "feed" | "outbox" | "search"> {
+export interface MailRoutesOptions
+  extends Omit<MailDoor, "cursors" | "feed" | "digests" | "outbox" | "search"> {
   readonly store: FullStore;
   readonly secret: () => Uint8Array;
   readonly report: Report;
@@ -35,7 +37,8 @@ export function mailRoutes({ secret, report, store, ...parts }: MailRoutesOption
     store.searchIndex === undefined
       ? undefined
       : new TaskSearch({ store, index: () => requiredIndex(store), clock, report });
-  const door: MailDoor = { ...parts, cursors, feed, search, outbox: store.outbox };
+  const digests = new TaskDigests(mailroom.store);
+  const door: MailDoor = { ...parts, cursors, feed, digests, search, outbox: store.outbox };
   return {
     close: () => {
       feed.close();

@@ -1,4 +1,4 @@
-/** Pages of tasks by several statuses, time and text, on top of the store's own lists. */
+/** Pages of tasks by several statuses, time, text and agent, on top of the store's own lists. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { z } from "zod";
 import { MailroomError } from "../../base/index.js";
@@ -11,7 +11,7 @@ import {
   type TaskStatus,
 } from "../../engine/index.js";
 import type { TaskPage } from "../../extension/index.js";
-import type { Mailroom } from "../../library/index.js";
+import type { MailDoor } from "./door.js";
 import type { TaskPageQuery } from "./schemas/tasks.js";
 
 export interface TaskFilter {
@@ -22,6 +22,8 @@ export interface TaskFilter {
   readonly until?: number;
   /** Part of the title or the task id, in any case. */
   readonly text?: string;
+  /** An agent that took part: `name`, `name@swarm` or `@swarm`. */
+  readonly agent?: string;
   readonly limit: number;
   readonly cursor?: string;
 }
@@ -37,13 +39,14 @@ export function toFilter(
   query: z.output<typeof TaskPageQuery>,
   instance: InstanceId | undefined,
 ): TaskFilter {
-  const { status, since, until, q, limit = 100, cursor } = query;
+  const { status, since, until, q, agent, limit = 100, cursor } = query;
   return {
     ...(instance !== undefined && { instance }),
     ...(status !== undefined && { statuses: [status].flat() }),
     ...(since !== undefined && { since: Date.parse(since) }),
     ...(until !== undefined && { until: Date.parse(until) }),
     ...(q !== undefined && { text: q }),
+    ...(agent !== undefined && { agent }),
     limit,
     ...(cursor !== undefined && { cursor }),
   };
@@ -57,24 +60,38 @@ export function instanceNamed(owner: string): InstanceId {
   return { role, id: owner.slice(colon + 1) };
 }
 
-export async function taskPage({ store }: Mailroom, filter: TaskFilter): Promise<z.output<typeof TaskPage>> {
-  const { tasks, nextCursor, scanned } = await filteredTasks(store.tasks, filter);
+export async function taskPage(
+  { mailroom, digests }: Pick<MailDoor, "mailroom" | "digests">,
+  filter: TaskFilter,
+): Promise<z.output<typeof TaskPage>> {
+  const { agent, text } = filter;
+  const involves = agent === undefined ? undefined : (row: TaskRow) => digests.involves(row.key, agent);
+  const { tasks, nextCursor, scanned } = await filteredTasks(mailroom.store.tasks, filter, involves);
   return {
     tasks: tasks.map(summaryOf),
     next_cursor: nextCursor ?? null,
-    ...(filter.text !== undefined && { scanned }),
+    ...((text !== undefined || agent !== undefined) && { scanned }),
   };
 }
 
 /** A page ends after this number of tasks, however few of them match. */
 const MOST_SCANNED = 10_000;
+/** The same where journals are read. */
+const MOST_READ = 500;
 const AT_ONCE = 500;
 
-async function filteredTasks(reads: TaskReads, filter: TaskFilter): Promise<FilteredPage> {
+/** @param involves reads the journal of a task that passes the rest of the filter */
+async function filteredTasks(
+  reads: TaskReads,
+  filter: TaskFilter,
+  involves: ((row: TaskRow) => Promise<boolean>) | undefined,
+): Promise<FilteredPage> {
   const { instance, statuses = [], limit, since } = filter;
   const [status, ...others] = statuses;
   const matches = matcherOf(filter);
-  const atOnce = filter.text === undefined && others.length === 0 ? limit + 1 : AT_ONCE;
+  const isScan = filter.text !== undefined || involves !== undefined || others.length > 0;
+  const atOnce = isScan ? AT_ONCE : limit + 1;
+  let read = 0;
   const tasks: TaskRow[] = [];
   const oldest = since === undefined ? "" : keyAt(since);
   let cursor = earlier(filter.cursor, filter.until === undefined ? undefined : keyAt(filter.until));
@@ -88,8 +105,9 @@ async function filteredTasks(reads: TaskReads, filter: TaskFilter): Promise<Filt
     for (const row of page.tasks) {
       if (row.key < oldest) return { tasks, nextCursor: undefined, scanned };
       if (matches(row)) {
-        if (tasks.length === limit) return { tasks, nextCursor: cursor, scanned };
-        tasks.push(row);
+        if (tasks.length === limit || read === MOST_READ) return { tasks, nextCursor: cursor, scanned };
+        if (involves !== undefined) read++;
+        if (involves === undefined || (await involves(row))) tasks.push(row);
       }
       scanned++;
       cursor = row.key;

@@ -45,7 +45,7 @@ async function setUp() {
     clock.advance(ms);
     for (let turn = 0; turn < 20; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
   };
-  return { client, clock, registry, returned, round, isActive: () => registry.get("beta")?.isActive };
+  return { client, clock, checks, registry, returned, round, isActive: () => registry.get("beta")?.isActive };
 }
 
 const HEALTH = "http://127.0.0.1:9/health";
@@ -73,6 +73,23 @@ it("[MAIL-REG-03] a swarm becomes inactive after several failures in a row, not 
   await round();
   expect(isActive()).toBe(true);
   expect(returned).toEqual(["beta"]);
+});
+
+it("the last health checks of a swarm are kept, failed ones too, and no more than 60", async () => {
+  const { client, clock, checks, round } = await setUp();
+  client.answers.set(HEALTH, { body: {} });
+  await round();
+  client.answers.set(HEALTH, { status: 500 });
+  await round();
+  expect(checks.recordOf("beta").checks).toEqual([
+    [clock.now() - INTERVAL, expect.any(Number)],
+    [clock.now(), null],
+  ]);
+  for (let more = 0; more < 70; more++) await round();
+  const kept = checks.recordOf("beta").checks;
+  expect(kept).toHaveLength(60);
+  expect(kept.at(-1)).toEqual([clock.now(), null]);
+  expect(checks.recordOf("other").checks).toEqual([]);
 });
 
 it("a health check records its latency", async () => {

@@ -37,7 +37,12 @@ export interface HealthRecord {
   readonly lastError: string | null;
   /** Milliseconds since the epoch; null before the first. */
   readonly checkedAt: number | null;
+  /** The last ones, oldest first. */
+  readonly checks: readonly HealthCheck[];
 }
+
+/** When it was, and the latency in seconds; null if it failed. */
+export type HealthCheck = readonly [at: number, latency: number | null];
 
 interface Watch {
   /** Counts apply to one address only. */
@@ -46,10 +51,13 @@ interface Watch {
   successes: number;
   lastError: string | null;
   checkedAt: number | null;
+  readonly checks: HealthCheck[];
   cancel: () => void;
 }
 
 const LARGEST_HEALTH = 64 * 1024;
+/** Checks that are kept for each swarm. */
+const KEPT_CHECKS = 60;
 /** Share of the interval by which checks vary. */
 const JITTER = 0.2;
 
@@ -77,8 +85,8 @@ export class HealthChecks {
   }
 
   recordOf(name: string): HealthRecord {
-    const { failures = 0, lastError = null, checkedAt = null } = this.#watches.get(name) ?? {};
-    return { failures, lastError, checkedAt };
+    const { failures = 0, lastError = null, checkedAt = null, checks = [] } = this.#watches.get(name) ?? {};
+    return { failures, lastError, checkedAt, checks };
   }
 
   /** Checks once and changes no state. */
@@ -113,6 +121,7 @@ export class HealthChecks {
       successes: 0,
       lastError: null,
       checkedAt: null,
+      checks: [],
       cancel: () => {},
     };
     this.#watches.set(name, watch);
@@ -145,6 +154,8 @@ export class HealthChecks {
     if (this.#watches.get(name) !== watch) return;
     watch.checkedAt = clock.now();
     watch.lastError = result.ok ? null : result.reason;
+    watch.checks.push([watch.checkedAt, result.ok ? result.latency : null]);
+    if (watch.checks.length > KEPT_CHECKS) watch.checks.shift();
     if (result.ok) {
       watch.failures = 0;
       watch.successes++;

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { ADMINS, defineRoute, NO_INPUT, type Route } from "../../extension/index.js";
 import { STATS_COLUMNS } from "../../telemetry/index.js";
 import type { HttpContext } from "../context.js";
+import type { StorageFacts } from "../options.js";
 
 const StatsQuery = z.object({
   step: z
@@ -22,6 +23,21 @@ const StatsPage = z
     limits: z
       .record(z.string(), z.number())
       .meta({ description: "By column: the limit in force, for columns that have one." }),
+    server: z
+      .object({
+        recovered_tasks: z.int().meta({ description: "Tasks of the last process that this one continued." }),
+        durability: z.enum(["fsync", "fast", "memory"]).exactOptional().meta({
+          description:
+            "`fsync`: acknowledged data survives a power failure. `fast`: the end of the process. `memory`: nothing does.",
+        }),
+        retention: z
+          .object({ tasks_ms: z.int(), tasks: z.int(), audit_ms: z.int(), usage_ms: z.int() })
+          .exactOptional()
+          .meta({
+            description: "How long, and how many, finished tasks and records are kept. 0: all of them.",
+          }),
+      })
+      .meta({ description: "How the server keeps data." }),
   })
   .meta({ id: "StatsPage" });
 
@@ -81,7 +97,7 @@ const TrafficReport = z
   })
   .meta({ id: "TrafficReport" });
 
-export function statsRoutes({ stats, limits: http, mailroom }: HttpContext): Route[] {
+export function statsRoutes({ stats, limits: http, mailroom, options: { storage } }: HttpContext): Route[] {
   const { runningTasks, turns, undurable } = mailroom.runtime.limits;
   const limits = {
     running: runningTasks,
@@ -101,7 +117,14 @@ export function statsRoutes({ stats, limits: http, mailroom }: HttpContext): Rou
       answers: { 200: { description: "Figures by second or minute.", schema: StatsPage } },
       async handle({ query: { step = "1s", since } }) {
         const rows = stats.rows(step, since);
-        return { status: 200, body: { step, columns: [...STATS_COLUMNS], rows, limits } };
+        const server = {
+          recovered_tasks: mailroom.recovered,
+          ...(storage !== undefined && {
+            durability: storage.durability,
+            retention: retentionData(storage.retention),
+          }),
+        };
+        return { status: 200, body: { step, columns: [...STATS_COLUMNS], rows, limits, server } };
       },
     }),
     defineRoute({
@@ -116,4 +139,8 @@ export function statsRoutes({ stats, limits: http, mailroom }: HttpContext): Rou
       },
     }),
   ];
+}
+
+function retentionData({ maxAge, maxTasks, auditAge, usageAge }: StorageFacts["retention"]) {
+  return { tasks_ms: maxAge, tasks: maxTasks, audit_ms: auditAge, usage_ms: usageAge };
 }

@@ -17,7 +17,8 @@ import { AdminTaskQuery } from "../schemas/tasks.js";
 import { adminTask, noteAccess } from "../task-access.js";
 import { instanceNamed, taskPage, toFilter } from "../task-filter.js";
 
-export function adminRoutes({ mailroom }: MailDoor): Route[] {
+export function adminRoutes(door: MailDoor): Route[] {
+  const { mailroom } = door;
   async function taskOf(key: string): Promise<Task> {
     const { instance, taskId } = await adminTask(mailroom, key);
     return mailroom.instance(instance).requireTask(taskId);
@@ -37,7 +38,7 @@ export function adminRoutes({ mailroom }: MailDoor): Route[] {
       async handle({ query, request }, caller) {
         noteAccess(request, caller, "an admin listed all tasks");
         const instance = query.owner === undefined ? undefined : instanceNamed(query.owner);
-        return { status: 200, body: await taskPage(mailroom, toFilter(query, instance)) };
+        return { status: 200, body: await taskPage(door, toFilter(query, instance)) };
       },
     }),
     defineRoute({

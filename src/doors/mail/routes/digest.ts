@@ -8,14 +8,11 @@ import {
   type RouteResponse,
   USERS_AND_ADMINS,
 } from "../../../extension/index.js";
-import { TaskDigests } from "../digest.js";
 import type { MailDoor } from "../door.js";
 import { AdminDigestRequest, DigestRequest, TaskDigestList } from "../schemas/digest.js";
 import { noteAccess } from "../task-access.js";
 
-export function digestRoutes({ mailroom: { store } }: MailDoor): Route[] {
-  const digests = new TaskDigests(store);
-
+export function digestRoutes({ mailroom: { store }, digests }: MailDoor): Route[] {
   /** One after another: a page of a list must not keep the server from its work. */
   async function digestsOf(rows: readonly (TaskRow | undefined)[]): Promise<RouteResponse> {
     const found = [];

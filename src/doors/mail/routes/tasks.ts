@@ -20,7 +20,8 @@ import { taskPage, toFilter } from "../task-filter.js";
 /** The reference's shape contains whole tasks, so it is limited to a few (decision D2). */
 const NEWEST = 100;
 
-export function taskRoutes({ mailroom }: MailDoor): Route[] {
+export function taskRoutes(door: MailDoor): Route[] {
+  const { mailroom } = door;
   return [
     defineRoute({
       ...NO_INPUT,
@@ -38,7 +39,7 @@ export function taskRoutes({ mailroom }: MailDoor): Route[] {
       errors: ["overloaded"],
       async handle({ query, request }, caller) {
         if (Object.keys(query).length === 0) return request.newestTasks(caller, NEWEST);
-        return { status: 200, body: await taskPage(mailroom, toFilter(query, caller.instance)) };
+        return { status: 200, body: await taskPage(door, toFilter(query, caller.instance)) };
       },
     }),
     defineRoute({

@@ -50,6 +50,9 @@ export const TaskDigest = z
       .nullable()
       .meta({ description: "Since when it waits, in milliseconds since the epoch." }),
     agents: z.array(z.string()).meta({ description: "In order of appearance." }),
+    others: z.array(z.string()).meta({
+      description: "Agents of other swarms that sent or received mail: `name@swarm`.",
+    }),
     lanes: z.array(z.tuple([z.int(), z.number(), z.number(), z.int()])).meta({
       description:
         "Who worked when: index of the agent, from, to (milliseconds since the task was opened) and flags: 1 failed, " +

@@ -17,6 +17,16 @@ export const TaskPageQuery = z.object({
   q: z.string().min(1).max(200).exactOptional().meta({
     description: "Part of the title or of the task id. A page ends after 10,000 tasks, see `scanned`.",
   }),
+  agent: z
+    .string()
+    .min(1)
+    .max(512)
+    .exactOptional()
+    .meta({
+      description:
+        "Only tasks in which this agent took part: `name`, `name@swarm`, or `@swarm` for any agent of another swarm. " +
+        "A page ends after 500 tasks, see `scanned`.",
+    }),
 });
 
 export const AdminTaskQuery = z.object({
