@@ -11,7 +11,9 @@ import {
   writeDone,
   writeKey,
 } from "../data/api.js";
-import type { TaskSummary } from "../data/shapes.js";
+import { knownAgents } from "../data/digest.js";
+import { otherSwarms } from "../data/neighbors.js";
+import type { Peer, SwarmDump, TaskSummary } from "../data/shapes.js";
 import { firstLine, grouped, plural, principalOf } from "../model/words.js";
 import { dialog, screenCommands, type TaskRef } from "../nav/dialogs.js";
 import { setSingleKeys, singleKeys, useKeys } from "../nav/keys.js";
@@ -33,7 +35,7 @@ export function Dialogs() {
     case "new-task":
       return <Compose />;
     case "message":
-      return <Compose task={open.task} />;
+      return <Compose task={open.task} detailed={open.more === true} />;
     case "cancel":
       return <CancelTasks tasks={open.tasks} />;
     case "palette":
@@ -64,14 +66,14 @@ function useDraft(name: string): [string, (text: string) => void] {
 }
 
 /** A new task, or a message to one that is there. */
-function Compose({ task }: { readonly task?: TaskRef }) {
+function Compose({ task, detailed = false }: { readonly task?: TaskRef; readonly detailed?: boolean }) {
   const name = task === undefined ? "new" : task.key;
   const [body, setBody] = useDraft(name);
   const [subject, setSubject] = useState("");
   const [type, setType] = useState("request");
   const [entrypoint, setEntrypoint] = useState("");
   const [steps, setSteps] = useState("");
-  const [more, setMore] = useState(false);
+  const [more, setMore] = useState(detailed);
   const [stay, setStay] = useState(false);
   const [busy, setBusy] = useState(false);
   const owner = task === undefined ? callerName() : ownerOf(task);
@@ -285,8 +287,43 @@ interface Hit {
   readonly snippet: string;
 }
 
+/** Names of agents and swarms that are offered at once. */
+const MOST_NAMES = 5;
+
+/** Agents and other swarms, by name. */
+function useNames(): readonly Choice[] {
+  const [agents, setAgents] = useState<readonly string[]>(knownAgents());
+  const [swarms, setSwarms] = useState<readonly string[]>([]);
+  useEffect(() => {
+    request<{ swarms: Peer[] }>("swarms").then(
+      (list) => setSwarms(otherSwarms(list.swarms).map(({ swarm_name }) => swarm_name)),
+      () => {},
+    );
+    if (!isAdmin()) return;
+    request<SwarmDump>("swarms/dump").then(
+      ({ swarm }) => setAgents((known) => [...new Set([...swarm.agents.map(({ name }) => name), ...known])]),
+      () => {},
+    );
+  }, []);
+  return [
+    ...agents.map((agent) => ({
+      id: `agent ${agent}`,
+      name: `Tasks of ${agent}`,
+      note: "agent",
+      run: () => go(href("tasks", undefined, { agent })),
+    })),
+    ...swarms.map((swarm) => ({
+      id: `swarm ${swarm}`,
+      name: `Swarm ${swarm}`,
+      note: "federation",
+      run: () => go(href("federation", swarm)),
+    })),
+  ];
+}
+
 function Palette() {
   const [text, setText] = useState("");
+  const names = useNames();
   const [found, setFound] = useState<readonly Choice[]>([]);
   const [at, setAt] = useState(0);
   const list = useRef<HTMLDivElement>(null);
@@ -366,7 +403,8 @@ function Palette() {
           },
         ]
       : [];
-  const choices = [...jump, ...(query === "" || only ? commands : [...found, ...commands])];
+  const named = names.filter(({ name }) => name.toLowerCase().includes(query)).slice(0, MOST_NAMES);
+  const choices = [...jump, ...(query === "" || only ? commands : [...named, ...found, ...commands])];
   const run = (choice: Choice | undefined) => {
     if (choice === undefined) return;
     close();

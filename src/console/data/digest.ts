@@ -31,6 +31,19 @@ export function wantDigest(key: string, id: string, number: number): TaskDigest 
   return known;
 }
 
+/** What is known already, however old. */
+export function knownDigest(key: string): TaskDigest | undefined {
+  return kept.get(key);
+}
+
+/** Agents of the tasks that were looked at. */
+export function knownAgents(): string[] {
+  const names = new Set<string>();
+  for (const { agents, others = [] } of kept.values())
+    for (const name of [...agents, ...others]) names.add(name);
+  return [...names].sort();
+}
+
 async function ask(): Promise<void> {
   timer = undefined;
   if (asking || wanted.size === 0) return;

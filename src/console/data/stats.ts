@@ -19,6 +19,7 @@ const KEPT = 900;
 export function useStats(span: Span): {
   readonly series: Series | undefined;
   readonly error: Error | undefined;
+  readonly server: StatsPage["server"];
 } {
   const step = span === "15m" ? "1s" : "1m";
   const { value, error } = useRequest<StatsPage>("admin/stats", { step }, span === "15m" ? 0 : 60_000);
@@ -51,5 +52,5 @@ export function useStats(span: Span): {
       limit: (name: string) => value.limits?.[name],
     };
   }, [rows, value]);
-  return { series, error };
+  return { series, error, server: value?.server };
 }

@@ -4,6 +4,7 @@
  */
 import { signal } from "@preact/signals";
 import { ApiError, caller, isAdmin, request } from "./api.js";
+import { digestVersion, knownDigest, wantDigest } from "./digest.js";
 import { onFeed } from "./feed.js";
 import type { FeedTask, Status, TaskCounts, TaskSummary } from "./shapes.js";
 
@@ -30,9 +31,11 @@ export interface TaskFilter {
   /** A time (ISO 8601). */
   readonly until: string;
   readonly text: string;
+  /** An agent that took part: `name`, `name@swarm` or `@swarm`. */
+  readonly agent: string;
 }
 
-const NO_FILTER: TaskFilter = { status: [], owner: "", since: "", until: "", text: "" };
+const NO_FILTER: TaskFilter = { status: [], owner: "", since: "", until: "", text: "", agent: "" };
 
 export const counts = signal<TaskCounts | undefined>(undefined);
 /** Rises when rows changed. */
@@ -40,6 +43,8 @@ export const tasksVersion = signal(0);
 export const loading = signal(false);
 export const listError = signal<Error | undefined>(undefined);
 export const hasMore = signal(false);
+/** Tasks that the server has looked at for a text or an agent. */
+export const lookedAt = signal(0);
 /** Tasks that came or moved while the list was held still. */
 export const heldBack = signal(0);
 
@@ -51,6 +56,8 @@ const MOST_CANCELLED = 5_000;
 const rows = new Map<string, TaskRow>();
 /** Keys that came with a page of the list, not with the feed. */
 const paged = new Set<string>();
+/** Keys of tasks in which the agent of the filter took part. */
+const involved = new Set<string>();
 let shown: TaskRow[] = [];
 let filter: TaskFilter = NO_FILTER;
 let cursor: string | null | undefined;
@@ -94,8 +101,16 @@ function matches(row: TaskRow): boolean {
   if (from !== undefined && row.startedAt < from) return false;
   const until = since(filter.until);
   if (until !== undefined && row.startedAt > until) return false;
+  if (filter.agent !== "" && !involved.has(row.key) && !involves(row.key, filter.agent)) return false;
   const text = filter.text.toLowerCase();
   return text === "" || row.title.toLowerCase().includes(text) || row.taskId.toLowerCase().includes(text);
+}
+
+function involves(key: string, agent: string): boolean {
+  const { agents = [], others = [] } = knownDigest(key) ?? {};
+  return [...agents, ...others].some(
+    (name) => name === agent || (agent.startsWith("@") && name.endsWith(agent)),
+  );
 }
 
 const RANK: Readonly<Record<Status, number>> = {
@@ -146,15 +161,19 @@ export function releaseHeld(): void {
   settle();
 }
 
-function query(more: Readonly<Record<string, string | number | readonly string[] | undefined>> = {}) {
-  const from = since(filter.since);
+function query(
+  more: Readonly<Record<string, string | number | readonly string[] | undefined>> = {},
+  of: TaskFilter = filter,
+) {
+  const from = since(of.since);
   return {
     limit: PAGE,
-    status: filter.status.length > 0 ? filter.status : undefined,
+    status: of.status.length > 0 ? of.status : undefined,
     since: from === undefined ? undefined : new Date(from).toISOString(),
-    until: filter.until === "" ? undefined : filter.until,
-    q: filter.text === "" ? undefined : filter.text,
-    owner: isAdmin() && filter.owner !== "" ? filter.owner : undefined,
+    until: of.until === "" ? undefined : of.until,
+    q: of.text === "" ? undefined : of.text,
+    agent: of.agent === "" ? undefined : of.agent,
+    owner: isAdmin() && of.owner !== "" ? of.owner : undefined,
     ...more,
   };
 }
@@ -162,6 +181,7 @@ function query(more: Readonly<Record<string, string | number | readonly string[]
 interface Page {
   readonly tasks: readonly TaskSummary[];
   readonly next_cursor?: string | null | undefined;
+  readonly scanned?: number;
 }
 
 function path(): string {
@@ -174,6 +194,7 @@ function takeIn(page: Page): void {
     const known = rows.get(key);
     const row = fromSummary(task, known);
     paged.add(key);
+    if (filter.agent !== "") involved.add(key);
     if (known === undefined || known.updatedAt <= row.updatedAt) rows.set(key, row);
   }
 }
@@ -193,6 +214,12 @@ export async function cancellableTasks(): Promise<readonly TaskRow[]> {
   return found;
 }
 
+/** How many tasks a filter has: `12`, or `200+` if there are more than the server says at once. */
+export async function countTasks(of: TaskFilter): Promise<string> {
+  const { tasks, next_cursor } = await request<Page>(path(), { query: query({}, of) });
+  return `${tasks.length}${next_cursor == null ? "" : "+"}`;
+}
+
 /** The task that runs, if there is exactly one. */
 export async function onlyRunning(): Promise<TaskRow | undefined> {
   const { tasks } = await request<Page>(path(), { query: { status: ["running"], limit: 2 } });
@@ -201,7 +228,9 @@ export async function onlyRunning(): Promise<TaskRow | undefined> {
 }
 
 export async function showTasks(next: TaskFilter): Promise<void> {
+  if (next.agent !== filter.agent) involved.clear();
   filter = next;
+  lookedAt.value = 0;
   const mine = ++generation;
   cursor = undefined;
   listError.value = undefined;
@@ -226,6 +255,7 @@ export async function loadMore(mine = generation): Promise<void> {
     if (mine !== generation) return;
     cursor = page.next_cursor ?? null;
     hasMore.value = cursor !== null;
+    lookedAt.value += page.scanned ?? 0;
     takeIn(page);
     settle();
   } catch (error) {
@@ -247,6 +277,8 @@ function apply(task: FeedTask): void {
     doing: task.doing,
     changedAt: performance.now(),
   });
+  // Whether its agent took part is in the digest.
+  if (filter.agent !== "") wantDigest(task.key, task.task_id, task.number);
   settleSoon();
 }
 
@@ -256,6 +288,9 @@ async function loadCounts(): Promise<void> {
 
 export function startTasks(): void {
   onFeed("task", apply);
+  digestVersion.subscribe(() => {
+    if (filter.agent !== "") settleSoon();
+  });
   onFeed("counts", (data) => {
     counts.value = data;
   });

@@ -313,7 +313,7 @@ class Lanes implements LanesModel {
         const label =
           entry.reason === undefined
             ? `Paused: ${entry.agent} ${asks} ${this.#owner ?? "a person"} · ${names}`
-            : `On hold: ${plainLine(entry.message.message.body)}`;
+            : `${entry.limit === undefined ? "On hold" : "Limit reached"}: ${plainLine(entry.message.message.body)}`;
         this.#lane(entry.agent);
         this.#row(entry, { kind: "band", label, tone: "wait", line: false });
         return;

@@ -10,7 +10,8 @@ export interface TaskRef {
 
 export type OpenDialog =
   | { readonly kind: "new-task" }
-  | { readonly kind: "message"; readonly task: TaskRef }
+  /** With `more`, type, agent and step limit are shown. */
+  | { readonly kind: "message"; readonly task: TaskRef; readonly more?: boolean }
   | { readonly kind: "cancel"; readonly tasks: readonly TaskRef[] }
   | { readonly kind: "palette" }
   | { readonly kind: "keys" }

@@ -1,5 +1,5 @@
 /** Paints lanes: lines, bars and marks of the rows in view, on one canvas of the size of the view. */
-import type { Drawing, Row, Span, Tone } from "../model/lanes.js";
+import type { Drawing, Lane, Row, Span, Tone } from "../model/lanes.js";
 import { BLOCK } from "../model/lanes.js";
 import { colorOf } from "./colors.js";
 import { BREAK, type LanesInput, type LanesRows, ROW } from "./lanes-rows.js";
@@ -13,6 +13,10 @@ export const TRACK = 9;
 export interface LanesScene {
   readonly input: LanesInput;
   readonly rows: LanesRows;
+  /** Those that have a column. */
+  readonly lanes: readonly Lane[];
+  /** Where the column of the others is. */
+  readonly folded: number | undefined;
   readonly width: number;
   readonly height: number;
   readonly gutter: number;
@@ -26,12 +30,17 @@ export interface LanesScene {
 }
 
 export function paintLanes(paint: CanvasRenderingContext2D, scene: LanesScene): void {
-  const { input, rows, width, height, gutter, first, last, x, y } = scene;
+  const { input, rows, lanes, folded, width, height, gutter, first, last, x, y } = scene;
   paint.lineWidth = 1;
-  for (const lane of input.model.lanes) {
+  for (const lane of lanes) {
     const at = Math.round(x(lane.id)) + 0.5;
     paint.strokeStyle = colorOf("--guide");
     paint.setLineDash(lane.kind === "foreign" ? [3, 3] : []);
+    line(paint, at, 0, at, height);
+  }
+  if (folded !== undefined) {
+    const at = Math.round(folded) + 0.5;
+    paint.setLineDash([1, 4]);
     line(paint, at, 0, at, height);
   }
   paint.setLineDash([]);

@@ -4,6 +4,7 @@ import { visibleString } from "../model/visible-text.js";
 import { duration, short } from "../model/words.js";
 import { agentColor, colorOf } from "./colors.js";
 import { type LanesScene, TRACK } from "./lanes-canvas.js";
+import type { ShownLanes } from "./lanes-fold.js";
 import { ROW } from "./lanes-rows.js";
 
 const HEAD = 46;
@@ -27,15 +28,15 @@ export class LanesHead {
   }
 
   draw(
-    lanes: readonly Lane[],
+    { lanes, folded }: ShownLanes,
     gutter: number,
     { first, step }: { readonly first: number; readonly step: number },
     scrollLeft: number,
   ): void {
-    const key = `${lanes.map((lane) => `${lane.id} ${lane.turns} ${lane.tokens}`).join("\n")} ${gutter} ${step} ${scrollLeft}`;
+    const key = `${lanes.map((lane) => `${lane.id} ${lane.turns} ${lane.tokens}`).join("\n")} ${folded.length} ${gutter} ${step} ${scrollLeft}`;
     if (key === this.#key) return;
     this.#key = key;
-    while (this.#heads.length < lanes.length + 2) {
+    while (this.#heads.length < lanes.length + 3) {
       const made = element("div", "lane-name");
       made.append(element("b"), element("span"));
       this.#heads.push(made);
@@ -45,12 +46,21 @@ export class LanesHead {
       const lane = lanes[index - 2];
       const [name, note] = [made.children[0], made.children[1]];
       if (name === undefined || note === undefined) continue;
-      made.hidden = index >= lanes.length + 2 || (index < 2 && gutter < 100);
+      const isFold = index === lanes.length + 2 && folded.length > 0;
+      made.hidden = (index >= lanes.length + 2 && !isFold) || (index < 2 && gutter < 100);
       if (index < 2) {
         made.className = "lane-name gutter-name";
         note.textContent = index === 0 ? "#" : "since";
         made.style.left = index === 0 ? "22px" : "66px";
         made.style.width = index === 0 ? "14px" : "48px";
+      } else if (isFold) {
+        made.className = "lane-name fold";
+        name.className = "";
+        name.textContent = `+${folded.length}`;
+        note.textContent = "not in view";
+        made.style.left = `${first + step * (index - 2.5) - scrollLeft}px`;
+        made.style.width = `${step}px`;
+        made.title = visibleString(folded.map(({ id }) => id).join(", "));
       } else if (lane !== undefined) {
         made.className = `lane-name ${lane.kind}`;
         name.className =
@@ -150,13 +160,16 @@ export class LanesLabels {
 function drawLabel(
   label: HTMLElement,
   drawing: Drawing,
-  { input, x, gutter, width, step }: LanesScene,
+  { input, lanes, folded, x, gutter, width, step }: LanesScene,
 ): void {
-  const { lanes, spans } = input.model;
+  const { spans } = input.model;
   /** Across the line of the next lane, which shines through, or up to the edge. A row has one label, so none overlap. */
   const cell = Math.max(SHORTEST_LABEL, step * 1.8);
   const room = (lane: string, offset: number) =>
-    Math.min(lane === lanes.at(-1)?.id ? 320 : cell - offset, width - x(lane) - offset - 10);
+    Math.min(
+      lane === lanes.at(-1)?.id && folded === undefined ? 320 : cell - offset,
+      width - x(lane) - offset - 10,
+    );
   const placeAction = ({ lane, span }: { readonly lane: string; readonly span: number }) => {
     const offset = 17 + (spans[span]?.track ?? 0) * TRACK;
     place(label, x(lane) + offset, Math.max(60, room(lane, offset)));

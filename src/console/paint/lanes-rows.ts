@@ -27,6 +27,8 @@ export interface LanesInput {
   /** Entries after it are faint. */
   readonly asOf: number | undefined;
   readonly thinking: readonly Thinking[];
+  /** All lanes have a column, however many they are. */
+  readonly unfolded: boolean;
   readonly now: number;
 }
 

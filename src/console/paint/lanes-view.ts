@@ -3,9 +3,11 @@
  * of the view. Nothing is as tall as the journal: scrolling is a number.
  */
 import { type LanesScene, PHONE, paintLanes } from "./lanes-canvas.js";
+import { LanesFold, type ShownLanes } from "./lanes-fold.js";
 import { LanesHead, LanesLabels } from "./lanes-labels.js";
 import { type LanesInput, LanesRows, ROW } from "./lanes-rows.js";
 
+export { MOST_LANES } from "./lanes-fold.js";
 export type { LanesFilter, LanesInput, Thinking } from "./lanes-rows.js";
 
 /** Browsers fail to scroll elements that are much taller. */
@@ -20,6 +22,8 @@ export class LanesView {
   readonly #canvas = document.createElement("canvas");
   readonly #labels = new LanesLabels(this.#window);
   readonly #rows = new LanesRows();
+  readonly #fold = new LanesFold();
+  #shown: ShownLanes = { lanes: [], folded: [] };
   readonly #observer: ResizeObserver;
   #input: LanesInput | undefined;
   #frame = 0;
@@ -72,6 +76,7 @@ export class LanesView {
         : this.#rows.at(this.#rows.placeAt(this.#top()))?.n;
     this.#input = input;
     this.#rows.take(input);
+    this.#chooseLanes(input);
     this.#measure();
     if (anchor !== undefined) this.#scroll.scrollTop = this.#rows.yOf(this.#rows.placeOfEntry(anchor));
     if (input.selected !== undefined && input.selected !== before?.selected) this.#reveal(input.selected);
@@ -120,6 +125,24 @@ export class LanesView {
     this.#sizer.style.width = content > this.#scroll.clientWidth ? `${content}px` : "100%";
   }
 
+  /** The first and the last place in view. */
+  #inView(): { readonly first: number; readonly last: number } {
+    const top = this.#top();
+    return {
+      first: Math.max(0, this.#rows.placeAt(top) - 1),
+      last: Math.min(this.#rows.count - 1, this.#rows.placeAt(top + this.#scroll.clientHeight) + 1),
+    };
+  }
+
+  /** Whether other lanes have columns now. */
+  #chooseLanes(input: LanesInput): boolean {
+    const before = this.#shown.lanes;
+    const { first, last } = this.#inView();
+    this.#shown = this.#fold.choose(input, this.#rows, first, last);
+    const { lanes } = this.#shown;
+    return lanes.length !== before.length || lanes.some((lane, index) => lane !== before[index]);
+  }
+
   #gutter(): number {
     return this.#scroll.clientWidth < PHONE ? 44 : 128;
   }
@@ -127,10 +150,11 @@ export class LanesView {
   /** Where the first lane is, and how far the next one is from it. The last one has room for its labels. */
   #columns(): { readonly first: number; readonly step: number; readonly content: number } {
     const width = this.#scroll.clientWidth;
-    const lanes = Math.max(1, this.#input?.model.lanes.length ?? 1);
+    const { lanes: shown, folded } = this.#shown;
+    const lanes = Math.max(1, shown.length + (folded.length > 0 ? 1 : 0));
     const phone = width < PHONE;
     // Words stand at the right of a lane, but at the left of a foreign one.
-    const tail = phone ? 70 : this.#input?.model.lanes.at(-1)?.kind === "foreign" ? 66 : 130;
+    const tail = phone ? 70 : folded.length > 0 || shown.at(-1)?.kind === "foreign" ? 66 : 130;
     const first = this.#gutter() + (phone ? 34 : 58);
     const step =
       lanes === 1
@@ -151,25 +175,28 @@ export class LanesView {
     paint.setTransform(scale, 0, 0, scale, 0, 0);
     paint.clearRect(0, 0, width, height);
     const rows = this.#rows;
+    if (this.#chooseLanes(input)) this.#measure();
+    const { lanes, folded } = this.#shown;
     const top = this.#top();
     const gutter = this.#gutter();
     const columns = this.#columns();
-    const xs = new Map<string, number>();
-    for (const [index, lane] of input.model.lanes.entries())
-      xs.set(lane.id, columns.first + columns.step * index - scrollLeft);
+    const columnAt = (index: number) => columns.first + columns.step * index - scrollLeft;
+    const xs = new Map(lanes.map((lane, index) => [lane.id, columnAt(index)]));
+    for (const { id } of folded) xs.set(id, columnAt(lanes.length));
     const scene: LanesScene = {
       input,
       rows,
+      lanes,
+      folded: folded.length > 0 ? columnAt(lanes.length) : undefined,
       width,
       height,
       gutter,
       step: columns.step,
-      first: Math.max(0, rows.placeAt(top) - 1),
-      last: Math.min(rows.count - 1, rows.placeAt(top + height) + 1),
+      ...this.#inView(),
       x: (lane) => xs.get(lane) ?? -100,
       y: (place) => rows.yOf(place) - top,
     };
-    this.#head.draw(input.model.lanes, gutter, columns, scrollLeft);
+    this.#head.draw(this.#shown, gutter, columns, scrollLeft);
     paintLanes(paint, scene);
     this.#labels.draw(scene);
     if (input.selected !== undefined)

@@ -3,16 +3,20 @@ import { useEffect, useState } from "preact/hooks";
 import { isAdmin, request } from "../../data/api.js";
 import { noteSwarms, otherSwarms } from "../../data/neighbors.js";
 import type { Peer } from "../../data/shapes.js";
-import { useRequest } from "../../data/use.js";
+import { type Loaded, useRequest } from "../../data/use.js";
 import { duration, grouped, sinceThen } from "../../model/words.js";
+import { href } from "../../nav/route.js";
 import { useTop } from "../../nav/title.js";
 import { Dialog, Panel, toast, useNow } from "../../ui/kit.js";
 import { Act, Table } from "../../ui/table.js";
 import { Text } from "../../ui/text.js";
+import { Checks } from "../parts/checks.js";
 import { Outbox } from "../parts/outbox.js";
 import { Page, WhenLoaded } from "../parts/page.js";
 import { PeerState } from "../parts/peer-state.js";
 import { SearchButton } from "../parts/search-button.js";
+import { PeerPage } from "./peer.js";
+import { PeerActs } from "./peer-acts.js";
 
 interface Proposal {
   readonly name?: string;
@@ -20,13 +24,28 @@ interface Proposal {
   readonly base_url?: string;
 }
 
-export default function Federation() {
-  const admin = isAdmin();
+export default function Federation({ id }: { readonly id?: string | undefined }) {
   const peers = useRequest<{ swarms: Peer[] }>("swarms", {}, 5_000);
-  const [adding, setAdding] = useState(false);
   useEffect(() => {
     if (peers.value !== undefined) noteSwarms(peers.value.swarms);
   }, [peers.value]);
+  if (id === undefined) return <List peers={peers} />;
+  return (
+    <WhenLoaded from={peers}>
+      {({ swarms }) => (
+        <PeerPage
+          name={id}
+          peer={otherSwarms(swarms).find(({ swarm_name }) => swarm_name === id)}
+          onDone={peers.again}
+        />
+      )}
+    </WhenLoaded>
+  );
+}
+
+function List({ peers }: { readonly peers: Loaded<{ swarms: Peer[] }> }) {
+  const admin = isAdmin();
+  const [adding, setAdding] = useState(false);
   useTop(
     "Federation",
     () => ({
@@ -84,7 +103,7 @@ function Peers({ peers, admin, onDone }: PeersProps) {
           "Address",
           "State",
           "Latency>",
-          ...(admin ? ["Token", "Key", "Waiting>"] : []),
+          ...(admin ? ["Health", "Token", "Key", "Waiting>"] : []),
           "Last report",
           ...(admin ? [""] : []),
         ]}
@@ -92,17 +111,22 @@ function Peers({ peers, admin, onDone }: PeersProps) {
         {peers.map((peer) => (
           <tr key={peer.swarm_name}>
             <td>
-              <b>
-                <Text>{peer.swarm_name}</Text>
-              </b>
+              <a class="link" href={href("federation", peer.swarm_name)}>
+                <b>
+                  <Text>{peer.swarm_name}</Text>
+                </b>
+              </a>
             </td>
             <td class="mono">
               <Text>{peer.base_url ?? ""}</Text>
             </td>
             <PeerState peer={peer} />
-            <td class="right">{peer.latency == null ? "–" : duration(peer.latency * 1_000)}</td>
+            <td class="right nowrap">{peer.latency == null ? "–" : duration(peer.latency * 1_000)}</td>
             {admin && (
               <>
+                <td>
+                  <Checks checks={peer.checks ?? []} count={30} />
+                </td>
                 <td class={peer.auth_state === "needs token" ? "wait" : ""}>{peer.auth_state ?? "–"}</td>
                 <td class="mono nowrap">
                   <Text>{peer.public_key ?? "–"}</Text>
@@ -129,29 +153,6 @@ function Peers({ peers, admin, onDone }: PeersProps) {
         ))}
       </Table>
     </Panel>
-  );
-}
-
-function PeerActs({ peer, onDone }: { readonly peer: Peer; readonly onDone: () => void }) {
-  const path = `swarms/${encodeURIComponent(peer.swarm_name)}`;
-  const ping = async () => {
-    const { ok, reason } = await request<{ ok: boolean; reason?: string | null }>(`${path}/ping`, {
-      method: "POST",
-    });
-    if (!ok) throw new Error(`${peer.swarm_name} did not answer: ${reason ?? "no reason given"}`);
-  };
-  return (
-    <>
-      <Act name="Ping" done={`${peer.swarm_name} answered.`} run={ping} after={onDone} />{" "}
-      <Act
-        name="Remove"
-        danger
-        sure
-        done="Removed."
-        run={() => request(path, { method: "DELETE" })}
-        after={onDone}
-      />
-    </>
   );
 }
 

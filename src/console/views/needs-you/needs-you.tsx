@@ -11,6 +11,7 @@ import { useTop } from "../../nav/title.js";
 import { Kbd, useNow } from "../../ui/kit.js";
 import { Text } from "../../ui/text.js";
 import { Answer, digestOfCalls } from "../parts/answer.js";
+import { heldWords } from "../parts/held.js";
 import { LedHere } from "../parts/led-here.js";
 import { SearchButton } from "../parts/search-button.js";
 import { Waiting } from "../parts/states.js";
@@ -136,7 +137,7 @@ function Row({
   const [call] = digest?.open ?? [];
   const asks =
     digest?.held != null
-      ? `${digest.held.agent} is on hold`
+      ? `${digest.held.agent} ${heldWords(digest.held)}`
       : call === undefined
         ? ""
         : call.kind === "approval"

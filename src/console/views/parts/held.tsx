@@ -19,6 +19,11 @@ interface HeldProps {
   readonly may: boolean;
 }
 
+/** What is wrong, after the agent's name. */
+export function heldWords({ limit }: Hold): string {
+  return limit === undefined ? "is on hold" : "reached a limit";
+}
+
 export function Held({ task, digest, held, as, may }: HeldProps) {
   const { limit } = held;
   return (
@@ -26,7 +31,7 @@ export function Held({ task, digest, held, as, may }: HeldProps) {
       <h3>
         <Icon name="waits" size={14} />
         <span>
-          <Text>{held.agent}</Text> {limit === undefined ? "is on hold" : "reached a limit"}
+          <Text>{held.agent}</Text> {heldWords(held)}
         </span>
       </h3>
       <p>

@@ -25,12 +25,20 @@ const EMPTY: Readonly<Record<Status, string>> = {
   expired: "No mail was given up.",
 };
 
-export function Outbox({ queue, title }: { readonly queue: string; readonly title: string }) {
+interface OutboxProps {
+  readonly queue: string;
+  readonly title: string;
+  /** Only mail to this one. */
+  readonly target?: string;
+}
+
+export function Outbox({ queue, title, target }: OutboxProps) {
   const [status, setStatus] = useState<Status>("waiting");
-  const page = useRequest<OutboxPage>("admin/outbox", { queue, status, limit: 100 }, 4_000);
+  const page = useRequest<OutboxPage>("admin/outbox", { queue, status, target, limit: 100 }, 4_000);
   const now = useNow();
   if (page.error !== undefined && page.value === undefined) return null;
-  const counts = page.value?.counts;
+  // The counts are those of the whole queue.
+  const counts = target === undefined ? page.value?.counts : undefined;
   const tabs = (["waiting", "delivered", "refused", "expired"] as const).map((id) => ({
     id,
     name: NAMES[id],

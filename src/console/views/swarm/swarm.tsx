@@ -117,9 +117,15 @@ export default function Swarm() {
                     <td>
                       <span class="row-of">
                         <i class={agentClass(index)} />
-                        <b>
-                          <Text>{agent.name}</Text>
-                        </b>
+                        <a
+                          class="link"
+                          href={href("tasks", undefined, { agent: agent.name })}
+                          title="Its tasks"
+                        >
+                          <b>
+                            <Text>{agent.name}</Text>
+                          </b>
+                        </a>
                       </span>
                     </td>
                     <td class="mono">
@@ -299,9 +305,11 @@ function Neighbors() {
             {peers.slice(0, 5).map((peer) => (
               <tr key={peer.swarm_name}>
                 <td class="cut">
-                  <b>
-                    <Text>{peer.swarm_name}</Text>
-                  </b>
+                  <a class="link" href={href("federation", peer.swarm_name)}>
+                    <b>
+                      <Text>{peer.swarm_name}</Text>
+                    </b>
+                  </a>
                 </td>
                 <PeerState peer={peer} />
                 <td class="right">{peer.latency == null ? "–" : duration(peer.latency * 1_000)}</td>

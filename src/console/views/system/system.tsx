@@ -1,10 +1,9 @@
 /** How the server does, over time. */
-import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { isAdmin } from "../../data/api.js";
 import { hello } from "../../data/feed.js";
-import type { SwarmDump } from "../../data/shapes.js";
+import type { StatsPage, SwarmDump } from "../../data/shapes.js";
 import { type Series, type Span, useStats } from "../../data/stats.js";
 import { useRequest } from "../../data/use.js";
 import { bytes, clock, dateAndTime, duration, grouped, plural } from "../../model/words.js";
@@ -12,6 +11,7 @@ import { theme } from "../../nav/theme.js";
 import { useTop } from "../../nav/title.js";
 import { colorOf } from "../../paint/colors.js";
 import { Choice, Panel, useNow } from "../../ui/kit.js";
+import { type Fact, FactList } from "../parts/facts.js";
 import { ForAdmins, Page } from "../parts/page.js";
 import { SearchButton } from "../parts/search-button.js";
 import { ErrorState, Waiting } from "../parts/states.js";
@@ -96,7 +96,7 @@ interface Health {
 
 export default function System() {
   const [span, setSpan] = useState<Span>("15m");
-  const { series, error } = useStats(span);
+  const { series, error, server } = useStats(span);
   const health = useRequest<Health>("health", {}, 10_000);
   const admin = isAdmin();
   const dump = useRequest<SwarmDump>(admin ? "swarms/dump" : undefined);
@@ -129,11 +129,16 @@ export default function System() {
       <div class="server-panels">
         <Panel title="Server">
           <div class="inside">
-            <FactList rows={serverFacts(health.value, series, now)} />
+            <FactList rows={serverFacts(health.value, server, series, now)} />
           </div>
         </Panel>
         <Panel title="How full it is" note="now, of the limit in force">
           <Gauges series={series} />
+        </Panel>
+        <Panel title="Data">
+          <div class="inside">
+            <FactList rows={dataFacts(server, series)} />
+          </div>
         </Panel>
         {dump.value !== undefined && (
           <Panel title="Limits of a task">
@@ -147,9 +152,9 @@ export default function System() {
   );
 }
 
-type Fact = readonly [name: string, value: string];
+type ServerData = StatsPage["server"];
 
-function serverFacts(health: Health | undefined, series: Series, now: number): Fact[] {
+function serverFacts(health: Health | undefined, server: ServerData, series: Series, now: number): Fact[] {
   const greeting = hello.value;
   const recovering = health?.taking_up;
   return [
@@ -162,11 +167,35 @@ function serverFacts(health: Health | undefined, series: Series, now: number): F
         : `${dateAndTime(greeting.started_at)}, ${duration(now - greeting.started_at)} ago`,
     ],
     ["In memory", plural(series.last("in_memory") ?? 0, "task")],
+    recovering === undefined
+      ? ["Recovered", `${plural(server?.recovered_tasks ?? 0, "task")} at the start`]
+      : ["Recovering", `${grouped(recovering.done)} of ${plural(recovering.of, "task")}`],
+  ];
+}
+
+const DURABILITY: Readonly<Record<string, string>> = {
+  fsync: "on disk before anything is acknowledged",
+  fast: "a power failure can lose the last moments",
+  memory: "in memory: nothing survives the process",
+};
+
+function dataFacts(server: ServerData, series: Series): Fact[] {
+  const { durability = "", retention } = server ?? {};
+  const kept = (ms: number) => (ms === 0 ? "forever" : `for ${duration(ms).replace(" 0 h", "")}`);
+  return [
+    ["Durability", DURABILITY[durability] ?? "–"],
     ["Store", bytes(series.last("store_bytes") ?? 0)],
     ["Write-ahead log", bytes(series.last("wal_bytes") ?? 0)],
-    ...(recovering === undefined
+    ...(retention === undefined
       ? []
-      : [["Recovering", `${grouped(recovering.done)} of ${plural(recovering.of, "task")}`] as const]),
+      : ([
+          [
+            "Finished tasks",
+            `kept ${kept(retention.tasks_ms)}${retention.tasks === 0 ? "" : `, the newest ${grouped(retention.tasks)}`}`,
+          ],
+          ["Audit log", `kept ${kept(retention.audit_ms)}`],
+          ["Usage by day", `kept ${kept(retention.usage_ms)}`],
+        ] as const)),
   ];
 }
 
@@ -186,20 +215,7 @@ function taskLimits(limits: SwarmDump["limits"]): Fact[] {
   ];
 }
 
-function FactList({ rows }: { readonly rows: readonly Fact[] }) {
-  return (
-    <dl class="facts">
-      {rows.map(([name, value]) => (
-        <Fragment key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </Fragment>
-      ))}
-    </dl>
-  );
-}
-
-const GAUGES: readonly Fact[] = [
+const GAUGES: readonly (readonly [column: string, name: string])[] = [
   ["running", "Running tasks"],
   ["turns_running", "Turns"],
   ["streams", "Streams"],

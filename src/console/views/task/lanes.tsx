@@ -8,6 +8,7 @@ interface LanesProps {
   readonly task: OpenTask;
   readonly filter: LanesFilter;
   readonly clock: boolean;
+  readonly unfolded: boolean;
   readonly selected: number | undefined;
   readonly asOf: number | undefined;
   readonly onSelect: (n: number) => void;
@@ -28,7 +29,7 @@ function thinkingIn(task: OpenTask): Thinking[] {
   return found;
 }
 
-export function Lanes({ task, filter, clock, selected, asOf, onSelect, view }: LanesProps) {
+export function Lanes({ task, filter, clock, unfolded, selected, asOf, onSelect, view }: LanesProps) {
   const host = useRef<HTMLDivElement>(null);
   const select = useRef(onSelect);
   select.current = onSelect;
@@ -47,12 +48,21 @@ export function Lanes({ task, filter, clock, selected, asOf, onSelect, view }: L
   useEffect(() => {
     const show = () => {
       const thinking = asOf === undefined ? thinkingIn(task) : [];
-      view.current?.update({ model: task.lanes, filter, clock, selected, asOf, thinking, now: Date.now() });
+      view.current?.update({
+        model: task.lanes,
+        filter,
+        clock,
+        unfolded,
+        selected,
+        asOf,
+        thinking,
+        now: Date.now(),
+      });
       return thinking.length > 0;
     };
     if (!show()) return;
     const timer = setInterval(show, 500);
     return () => clearInterval(timer);
-  }, [version, filter, clock, selected, asOf, shade, status]);
+  }, [version, filter, clock, unfolded, selected, asOf, shade, status]);
   return <div class="lanes" ref={host} />;
 }

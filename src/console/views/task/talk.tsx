@@ -6,6 +6,7 @@ import type { OpenTask } from "../../data/journal.js";
 import type { JournalEntry } from "../../model/journal-entry.js";
 import { recipientsText, senderText } from "../../model/mail-words.js";
 import { clock, duration, money, plural, principalOf } from "../../model/words.js";
+import { dialog, type TaskRef } from "../../nav/dialogs.js";
 import { Kbd, toast } from "../../ui/kit.js";
 import { Markdown, Text } from "../../ui/text.js";
 import { Answer } from "../parts/answer.js";
@@ -145,9 +146,7 @@ export function TalkOfTask({ task }: { readonly task: OpenTask }) {
         ))}
         {head !== undefined && digest !== undefined && <Answer task={head} digest={digest} />}
       </div>
-      {head !== undefined && !task.removed.value && (
-        <Composer taskId={head.taskId} taskKey={head.key} owner={principalOf(head.owner)} />
-      )}
+      {head !== undefined && !task.removed.value && <Composer task={head} />}
     </>
   );
 }
@@ -194,18 +193,17 @@ function Between({ part }: { readonly part: Extract<Part, { kind: "between" }> }
   );
 }
 
-function Composer({
-  taskId,
-  taskKey,
-  owner,
-}: {
-  readonly taskId: string;
-  readonly taskKey: string;
-  readonly owner: string;
-}) {
+function Composer({ task }: { readonly task: TaskRef }) {
+  const { key: taskKey, taskId } = task;
+  const owner = principalOf(task.owner);
   const draft = `mailroom.draft:${taskKey}`;
   const [text, setText] = useState(sessionStorage.getItem(draft) ?? "");
   const [busy, setBusy] = useState(false);
+  // The dialog has the same draft.
+  const inDialog = dialog.value?.kind === "message";
+  useEffect(() => {
+    if (!inDialog) setText(sessionStorage.getItem(draft) ?? "");
+  }, [inDialog]);
   const foreign = owner !== callerName();
   if (foreign && caller.value?.dev !== true) {
     return (
@@ -254,6 +252,14 @@ function Composer({
         }}
       />
       <div class="row-of">
+        <button
+          type="button"
+          class="button quiet"
+          title="Type, agent and step limit"
+          onClick={() => (dialog.value = { kind: "message", task, more: true })}
+        >
+          More
+        </button>
         <span class="dim">{readOnly.value ?? ""}</span>
         <span class="grow" />
         <button

@@ -10,7 +10,7 @@ import { dialog, screenCommands, type TaskRef } from "../../nav/dialogs.js";
 import { useKeys } from "../../nav/keys.js";
 import { go, href, route, setQuery } from "../../nav/route.js";
 import { useTop } from "../../nav/title.js";
-import type { LanesFilter, LanesView } from "../../paint/lanes-view.js";
+import { type LanesFilter, type LanesView, MOST_LANES } from "../../paint/lanes-view.js";
 import { Icon } from "../../ui/icon.js";
 import { copyText, Kbd, MenuButton, StatusPill, Tabs, toast, useNow } from "../../ui/kit.js";
 import { Text } from "../../ui/text.js";
@@ -64,6 +64,7 @@ function Opened({ task }: { readonly task: OpenTask }) {
   const selected = asOf ?? (Number.isInteger(chosen) && chosen > 0 ? Math.min(chosen, task.last) : undefined);
   const [filter, setFilter] = useState<LanesFilter>({ actions: true, failures: false, lane: undefined });
   const [clock, setClock] = useState(false);
+  const [unfolded, setUnfolded] = useState(false);
   const lanes = useRef<LanesView | undefined>(undefined);
   const links = useMemo(() => new Links(), [task]);
   links.extend(task.entries);
@@ -275,6 +276,16 @@ function Opened({ task }: { readonly task: OpenTask }) {
             >
               only failures
             </button>
+            {task.lanes.lanes.length > MOST_LANES && (
+              <button
+                type="button"
+                class="chip"
+                aria-pressed={unfolded}
+                onClick={() => setUnfolded(!unfolded)}
+              >
+                all {task.lanes.lanes.length} lanes
+              </button>
+            )}
             {filter.lane !== undefined && (
               <button type="button" class="chip on" onClick={() => setFilter({ ...filter, lane: undefined })}>
                 only <Text>{filter.lane}</Text> ×
@@ -290,6 +301,7 @@ function Opened({ task }: { readonly task: OpenTask }) {
               task={task}
               filter={filter}
               clock={clock}
+              unfolded={unfolded}
               selected={selected}
               asOf={asOf}
               onSelect={select}

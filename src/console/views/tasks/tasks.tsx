@@ -1,7 +1,7 @@
 /** The list of tasks. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { caller, isAdmin, ROOT, request, writeDone, writeKey } from "../../data/api.js";
-import { digestVersion, wantDigest } from "../../data/digest.js";
+import { digestVersion, knownAgents, wantDigest } from "../../data/digest.js";
 import { hello } from "../../data/feed.js";
 import type { Status, TaskDigest } from "../../data/shapes.js";
 import {
@@ -13,6 +13,7 @@ import {
   listError,
   loading,
   loadMore,
+  lookedAt,
   releaseHeld,
   showTasks,
   type TaskFilter,
@@ -43,7 +44,13 @@ import { Answer } from "../parts/answer.js";
 import { LedHere } from "../parts/led-here.js";
 import { SearchButton } from "../parts/search-button.js";
 import { ErrorState } from "../parts/states.js";
+import { type Filter, NothingMatches } from "./nothing-matches.js";
 import { Outcomes } from "./outcomes.js";
+
+/** A list with fewer rows does not fill the page. */
+const FEW = 40;
+/** Tasks that are looked at without being asked again. */
+const MOST_LOOKED = 20_000;
 
 type Tab = "all" | "running" | "paused" | "failed" | "completed" | "cancelled";
 const TABS: readonly { readonly id: Tab; readonly name: string; readonly status: readonly Status[] }[] = [
@@ -80,7 +87,46 @@ function filterOf(query: URLSearchParams): TaskFilter & { readonly tab: Tab } {
     since: query.get("since") ?? "",
     until: query.get("until") ?? "",
     text: query.get("q") ?? "",
+    agent: query.get("agent") ?? "",
   };
+}
+
+/** Whether more than the status is asked for. */
+function isFiltered({ owner, since, until, text, agent }: TaskFilter): boolean {
+  return [owner, since, until, text, agent].some((each) => each !== "");
+}
+
+/** The parts of the filter that are set, each with what remains without it. */
+function filtersOf(filter: ReturnType<typeof filterOf>): Filter[] {
+  const tab = TABS.find(({ id }) => id === filter.tab);
+  const parts: (Filter | false)[] = [
+    filter.status.length > 0 && {
+      names: ["status"],
+      words: `status ${tab?.name.toLowerCase() ?? ""}`,
+      without: { ...filter, status: [] },
+    },
+    filter.owner !== "" && {
+      names: ["owner"],
+      words: `owner ${filter.owner}`,
+      without: { ...filter, owner: "" },
+    },
+    (filter.since !== "" || filter.until !== "") && {
+      names: ["since", "until"],
+      words: timeWords(filter),
+      without: { ...filter, since: "", until: "" },
+    },
+    filter.agent !== "" && {
+      names: ["agent"],
+      words: `agent ${filter.agent}`,
+      without: { ...filter, agent: "" },
+    },
+    filter.text !== "" && {
+      names: ["q"],
+      words: `text “${filter.text}”`,
+      without: { ...filter, text: "" },
+    },
+  ];
+  return parts.filter((part) => part !== false);
 }
 
 export function taskHref(row: { readonly key: string; readonly taskId: string }): string {
@@ -198,9 +244,13 @@ export default function Tasks() {
     return grouped(sum);
   };
   const none = rows.length === 0 && !loading.value;
-  const unfiltered =
-    filter.tab === "all" &&
-    [filter.owner, filter.since, filter.until, filter.text].every((each) => each === "");
+  const unfiltered = filter.tab === "all" && !isFiltered(filter);
+  // A page of a search may have few tasks or none: the next one follows by itself, up to a limit.
+  const isSparse = rows.length < FEW && hasMore.value && lookedAt.value > 0;
+  const looks = isSparse && lookedAt.value < MOST_LOOKED;
+  useEffect(() => {
+    if (looks && !loading.value) void loadMore();
+  }, [looks, loading.value]);
   const canCancel = filter.tab === "all" || filter.tab === "running" || filter.tab === "paused";
   return (
     <div class="tasks">
@@ -224,8 +274,12 @@ export default function Tasks() {
           <ErrorState error={listError.value} onRetry={() => void showTasks(filter)} />
         ) : none && unfiltered ? (
           <NoTasks />
+        ) : rows.length === 0 && looks ? (
+          <div class="empty">
+            <p class="pulse">Looking: {plural(lookedAt.value, "task")} so far</p>
+          </div>
         ) : none ? (
-          <NothingMatches filter={filter} />
+          <NothingMatches filter={filter} filters={filtersOf(filter)} />
         ) : (
           <>
             {heldBack.value > 0 && (
@@ -280,8 +334,12 @@ export default function Tasks() {
           ) : (
             <span>
               {plural(rows.length, "task")}
-              {hasMore.value ? ", more below" : ""}.{" "}
-              {none ? null : unfiltered || !canCancel ? (
+              {hasMore.value ? (isSparse ? ` of ${grouped(lookedAt.value)} looked at` : ", more below") : ""}.{" "}
+              {isSparse && !looks ? (
+                <button type="button" class="button small" onClick={() => void loadMore()}>
+                  Look further
+                </button>
+              ) : none ? null : unfiltered || !canCancel ? (
                 "What waits for you comes first, then what moved last."
               ) : (
                 <button type="button" class="button small danger" onClick={() => void cancelFiltered()}>
@@ -301,14 +359,17 @@ export default function Tasks() {
   );
 }
 
+type Edited = "owner" | "agent" | "text";
+
 function Chips({ filter }: { readonly filter: TaskFilter }) {
-  const [editing, setEditing] = useState<"owner" | "text" | undefined>(undefined);
-  const edit = (name: "owner" | "text", parameter: string, value: string, hint: string) =>
+  const [editing, setEditing] = useState<Edited | undefined>(undefined);
+  const edit = (name: Edited, parameter: string, value: string, hint: string) =>
     editing === name ? (
       <input
         class="field chip-field"
         aria-label={hint}
         placeholder={hint}
+        list={name === "agent" ? "known-agents" : undefined}
         defaultValue={value}
         ref={(element) => element?.focus()}
         onKeyDown={(event) => {
@@ -333,11 +394,18 @@ function Chips({ filter }: { readonly filter: TaskFilter }) {
         aria-label={`Remove the filter ${name} ${value}`}
         onClick={() => setQuery({ [parameter]: undefined })}
       >
-        <Text>{value}</Text> ×
+        <Text>{name === "agent" ? `agent ${value}` : value}</Text> ×
       </button>
     );
   return (
-    <div class="row-of chips">
+    <div class={`row-of chips ${isFiltered(filter) ? "active" : ""}`}>
+      {editing === "agent" && (
+        <datalist id="known-agents">
+          {knownAgents().map((agent) => (
+            <option value={agent} key={agent} />
+          ))}
+        </datalist>
+      )}
       {filter.since === "" && filter.until === "" ? (
         <MenuButton
           class="chip"
@@ -357,6 +425,7 @@ function Chips({ filter }: { readonly filter: TaskFilter }) {
         </button>
       )}
       {isAdmin() && edit("owner", "owner", filter.owner, "user:ann")}
+      {edit("agent", "agent", filter.agent, "name of an agent")}
       {edit("text", "q", filter.text, "part of a title or id")}
     </div>
   );
@@ -488,6 +557,7 @@ function Side({ row }: { readonly row: TaskRow }) {
             <dd>
               <Text>{principalOf(row.owner)}</Text>
             </dd>
+            {digest !== undefined && <Agents digest={digest} />}
             {digest !== undefined && <Figures digest={digest} />}
           </dl>
         </section>
@@ -524,6 +594,33 @@ function For({ at }: { readonly at: number }) {
   return <>{duration(Math.max(0, useNow() - at))}</>;
 }
 
+/** Names that are shown; the task has all of them. */
+const MOST_NAMES = 8;
+
+function Agents({ digest: { agents, others = [] } }: { readonly digest: TaskDigest }) {
+  const names = [...agents, ...others];
+  if (names.length === 0) return null;
+  return (
+    <>
+      <dt>Agents</dt>
+      <dd class="names">
+        {names.slice(0, MOST_NAMES).map((name) => (
+          <button
+            type="button"
+            class="link"
+            key={name}
+            title="Show only tasks of this agent"
+            onClick={() => setQuery({ agent: name })}
+          >
+            <Text>{name}</Text>
+          </button>
+        ))}
+        {names.length > MOST_NAMES && <span class="dim">and {names.length - MOST_NAMES} more</span>}
+      </dd>
+    </>
+  );
+}
+
 function Figures({ digest }: { readonly digest: TaskDigest }) {
   const tokens = digest.tokens.input + digest.tokens.output;
   return (
@@ -543,44 +640,6 @@ function Figures({ digest }: { readonly digest: TaskDigest }) {
         </>
       )}
     </>
-  );
-}
-
-function NothingMatches({ filter }: { readonly filter: ReturnType<typeof filterOf> }) {
-  const parts: [string[], string][] = [];
-  const tab = TABS.find(({ id }) => id === filter.tab);
-  if (filter.status.length > 0) parts.push([["status"], `status ${tab?.name.toLowerCase() ?? ""}`]);
-  if (filter.owner !== "") parts.push([["owner"], `owner ${filter.owner}`]);
-  if (filter.since !== "" || filter.until !== "") parts.push([["since", "until"], timeWords(filter)]);
-  if (filter.text !== "") parts.push([["q"], `text “${filter.text}”`]);
-  return (
-    <div class="empty">
-      <h2>No task matches</h2>
-      <p>Remove a filter to see more:</p>
-      <div class="row-of">
-        {parts.map(([names, value]) => (
-          <button
-            type="button"
-            class="chip on"
-            key={names[0]}
-            onClick={() => setQuery(Object.fromEntries(names.map((name) => [name, undefined])))}
-          >
-            <Text>{value}</Text> ×
-          </button>
-        ))}
-      </div>
-      {parts.length > 1 && (
-        <button
-          type="button"
-          class="button"
-          onClick={() =>
-            setQuery(Object.fromEntries(parts.flatMap(([names]) => names).map((name) => [name, undefined])))
-          }
-        >
-          Clear all filters
-        </button>
-      )}
-    </div>
   );
 }
 
