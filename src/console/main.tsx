@@ -13,6 +13,7 @@ import { onlyRunning, startTasks } from "./data/tasks.js";
 import { listenForKeys } from "./nav/keys.js";
 import { followLinks, go, route } from "./nav/route.js";
 import { startTheme } from "./nav/theme.js";
+import { showHiddenInAttributes } from "./ui/attributes.js";
 import { Broken, ErrorState, Waiting } from "./views/parts/states.js";
 import Tasks, { taskHref } from "./views/tasks/tasks.js";
 
@@ -128,6 +129,7 @@ function App() {
 
 // The screen's code comes while the page finds out who it acts as.
 void LOADERS[screenName()]?.().catch(() => {});
+showHiddenInAttributes();
 startTheme();
 listenForKeys();
 followLinks();

@@ -290,7 +290,7 @@ describe.skipIf(BROWSER === undefined)("the console", () => {
           swarm: "Its definition and figures are for admins",
           mesh: "The mesh is shown to admins.",
           system: "The figures of the server are shown to admins.",
-          access: "Sees its own tasks",
+          access: "You see your own tasks",
         },
         hidden: { federation: "Add a swarm", access: "Create a token", tasks: "everybody’s" },
         // Routes of MAIL answer 401 to a wrong role.

@@ -11,7 +11,7 @@ import {
   writeDone,
   writeKey,
 } from "../data/api.js";
-import { knownAgents } from "../data/digest.js";
+import { digestVersion, knownAgents } from "../data/digest.js";
 import { otherSwarms } from "../data/neighbors.js";
 import type { Peer, SwarmDump, TaskSummary } from "../data/shapes.js";
 import { firstLine, grouped, plural, principalOf } from "../model/words.js";
@@ -292,7 +292,8 @@ const MOST_NAMES = 5;
 
 /** Agents and other swarms, by name. */
 function useNames(): readonly Choice[] {
-  const [agents, setAgents] = useState<readonly string[]>(knownAgents());
+  void digestVersion.value;
+  const [defined, setDefined] = useState<readonly string[]>([]);
   const [swarms, setSwarms] = useState<readonly string[]>([]);
   useEffect(() => {
     request<{ swarms: Peer[] }>("swarms").then(
@@ -301,10 +302,11 @@ function useNames(): readonly Choice[] {
     );
     if (!isAdmin()) return;
     request<SwarmDump>("swarms/dump").then(
-      ({ swarm }) => setAgents((known) => [...new Set([...swarm.agents.map(({ name }) => name), ...known])]),
+      ({ swarm }) => setDefined(swarm.agents.map(({ name }) => name)),
       () => {},
     );
   }, []);
+  const agents = [...new Set([...defined, ...knownAgents()])];
   return [
     ...agents.map((agent) => ({
       id: `agent ${agent}`,

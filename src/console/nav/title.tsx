@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import { visibleString } from "../model/visible-text.js";
 
 export interface Top {
   readonly left: ComponentChildren;
@@ -14,6 +15,6 @@ export const top = signal<Top>({ left: null });
 export function useTop(title: string, make: () => Top, deps: readonly unknown[]): void {
   useEffect(() => {
     top.value = make();
-    document.title = title === "" ? "Mailroom" : `${title} · Mailroom`;
+    document.title = title === "" ? "Mailroom" : `${visibleString(title)} · Mailroom`;
   }, [title, ...deps]);
 }

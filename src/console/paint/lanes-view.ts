@@ -199,8 +199,10 @@ export class LanesView {
     this.#head.draw(this.#shown, gutter, columns, scrollLeft);
     paintLanes(paint, scene);
     this.#labels.draw(scene);
-    if (input.selected !== undefined)
-      this.#scroll.setAttribute("aria-activedescendant", `entry-${input.selected}`);
+    // Some entries have no row of their own, and a row may be out of view.
+    const active = `entry-${input.selected}`;
+    if (document.getElementById(active) === null) this.#scroll.removeAttribute("aria-activedescendant");
+    else this.#scroll.setAttribute("aria-activedescendant", active);
   }
 
   #resize(input: LanesInput, width: number, height: number): void {

@@ -13,8 +13,8 @@ import { SearchButton } from "../parts/search-button.js";
 
 const ALLOWS: Readonly<Record<string, string>> = {
   admin:
-    "Sees every task, and may cancel every task. Sees the swarm’s definition and figures, other swarms, the mesh and the tokens. Writes to and answers its own tasks.",
-  user: "Sees its own tasks, and may write to, answer and cancel them. Sees which other swarms are known.",
+    "You see every task, and may cancel every task. You see the swarm’s definition and figures, other swarms, the mesh and the tokens. You write to your own tasks, and answer those and the ones that you were named for.",
+  user: "You see your own tasks, and may write to, answer and cancel them. You also answer tasks that you were named for, and see which other swarms are known.",
 };
 
 export default function Access() {

@@ -2,7 +2,7 @@
 import { isAdmin } from "../../data/api.js";
 import type { Peer, TaskSummary } from "../../data/shapes.js";
 import { useRequest } from "../../data/use.js";
-import { clock, dateAndTime, duration, grouped, principalOf, sinceThen } from "../../model/words.js";
+import { clock, dateAndTime, duration, grouped, plural, principalOf, sinceThen } from "../../model/words.js";
 import { useKeys } from "../../nav/keys.js";
 import { go, href } from "../../nav/route.js";
 import { useTop } from "../../nav/title.js";
@@ -89,7 +89,7 @@ function About({ peer }: { readonly peer: Peer }) {
   const now = useNow(5_000);
   const facts: Fact[] = [
     ["Address", <Text key="address">{peer.base_url ?? "–"}</Text>],
-    ["About", <Text key="about">{peer.swarm_description || "–"}</Text>],
+    ["Purpose", <Text key="about">{peer.swarm_description || "–"}</Text>],
     ["Version", <Text key="version">{peer.version ?? "–"}</Text>],
     ["Latency", peer.latency == null ? "–" : duration(peer.latency * 1_000)],
     ["Last seen", peer.last_seen == null ? "never" : sinceThen(now - Date.parse(peer.last_seen))],
@@ -105,14 +105,14 @@ function About({ peer }: { readonly peer: Peer }) {
       [
         "Key",
         <span key="key" class="mono">
-          {peer.public_key ?? "none seen"}
+          <Text>{peer.public_key ?? "–"}</Text>
         </span>,
       ],
       ["Kept", peer.volatile === true ? "until the next start" : "across restarts"],
     );
   }
   return (
-    <Panel title="About it">
+    <Panel title="About">
       <div class="inside">
         <FactList rows={facts} />
         {peer.last_error != null && (
@@ -166,7 +166,7 @@ function Shared({ name }: { readonly name: string }) {
             all
           </a>
         ) : (
-          `${grouped(tasks.length)} of ${grouped(scanned)}`
+          `${grouped(tasks.length)} of ${plural(scanned, "task")}`
         )
       }
     >
@@ -179,7 +179,7 @@ function Shared({ name }: { readonly name: string }) {
               <td>
                 <StatusPill status={task.status} />
               </td>
-              <td>
+              <td class="wide-cell">
                 <a
                   class="link"
                   href={admin && task.key !== undefined ? href("all", task.key) : href("tasks", task.task_id)}

@@ -4,6 +4,7 @@ import { ApiError, isAdmin, request } from "../../data/api.js";
 import { noteMesh } from "../../data/neighbors.js";
 import type { MeshOverview } from "../../data/shapes.js";
 import { useRequest } from "../../data/use.js";
+import { visibleString } from "../../model/visible-text.js";
 import { dateAndTime, grouped } from "../../model/words.js";
 import { useTop } from "../../nav/title.js";
 import { Command, Dialog, Panel } from "../../ui/kit.js";
@@ -124,6 +125,16 @@ interface Inbox {
 /** Characters of a message that are shown; the command line shows all of it. */
 const PREVIEW = 240;
 
+/** News of a swarm is JSON: its action and the agent say it in words. */
+function previewOf({ message_type, content_preview: text }: Inbox["messages"][number]): string {
+  if (message_type === "system") {
+    const of = (name: string) => new RegExp(`"${name}":"([^"\\\\]*)"`).exec(text)?.[1];
+    const action = of("action");
+    if (action !== undefined) return `${of("agent_id") ?? ""}: ${action.replaceAll("_", " ")}`;
+  }
+  return text.length > PREVIEW ? `${text.slice(0, PREVIEW)} …` : text;
+}
+
 /** The last messages from the mesh. Listing them does not mark them as read. */
 function Received() {
   const { value } = useRequest<Inbox>("api/inbox", { status: "all", limit: 20 }, 10_000);
@@ -145,8 +156,7 @@ function Received() {
                 <Text>{message.message_type}</Text>
               </td>
               <td class="received">
-                <Text>{message.content_preview.slice(0, PREVIEW)}</Text>
-                {message.content_preview.length > PREVIEW ? " …" : ""}
+                <Text>{previewOf(message)}</Text>
               </td>
               <td class={message.status === "unread" ? "wait" : "dim"}>{message.status}</td>
               <td class="dim nowrap">{dateAndTime(Date.parse(message.received_at))}</td>
@@ -172,10 +182,10 @@ function SwarmOfMesh({
   const id = swarm.swarm_id;
   return (
     <Panel
-      title={swarm.alias === "" ? swarm.name : swarm.alias}
+      title={visibleString(swarm.alias === "" ? swarm.name : swarm.alias)}
       note={
         <>
-          {swarm.is_master ? "you are its master" : `master ${swarm.master}`}{" "}
+          {swarm.is_master ? "you are its master" : `master ${visibleString(swarm.master)}`}{" "}
           <Act
             name={swarm.muted ? "Unmute" : "Mute"}
             done={swarm.muted ? "Its mail is accepted again." : "Its mail is no longer accepted."}

@@ -4,7 +4,7 @@ import { isAdmin, request } from "../../data/api.js";
 import type { JournalPage } from "../../data/shapes.js";
 import type { JournalEntry } from "../../model/journal-entry.js";
 import { recipientsText, senderText } from "../../model/mail-words.js";
-import { Text } from "../../ui/text.js";
+import { Markdown, Text } from "../../ui/text.js";
 
 export function LedHere({
   taskKey,
@@ -51,7 +51,8 @@ export function LedHere({
       },
     ];
   });
-  const shown = mail.slice(-3);
+  // The notice that a task has ended repeats its answer.
+  const shown = mail.filter(({ body }, index) => body !== mail[index - 1]?.body).slice(-3);
   if (shown.length === 0) return null;
   return (
     <section class="side-part" aria-label="What led here">
@@ -75,9 +76,9 @@ export function LedHere({
             )}
             <span class="dim num push">#{n}</span>
           </header>
-          <p class="clamp">
-            <Text>{body.slice(0, 600)}</Text>
-          </p>
+          <div class="clamp">
+            <Markdown text={body.slice(0, 600)} />
+          </div>
         </article>
       ))}
     </section>

@@ -287,7 +287,7 @@ function Plot({ chart, series }: { readonly chart: Chart; readonly series: Serie
         legend: { show: false },
         padding: [8, 20, 0, 0],
         cursor: { sync: { key: "system" }, points: { show: false }, y: false },
-        scales: { y: { range: (_, __, most) => [0, Math.max(most ?? 0, 1e-6) * 1.08] } },
+        scales: { y: { range: (_, __, most) => [0, Math.max(most ?? 0, 1) * 1.08] } },
         axes: [
           {
             ...axis,

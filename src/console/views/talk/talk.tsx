@@ -110,7 +110,7 @@ export default function Talk() {
   if (list === undefined) return <Waiting />;
   const chosen = list.find((one) => one.id === id);
   return (
-    <div class="needs">
+    <div class={`needs talk-screen ${chosen === undefined ? "" : "one"}`}>
       <div class="needs-list">
         <div class="needs-bar">
           <Tabs
@@ -234,6 +234,9 @@ function Opened({
   return (
     <div class="task-view">
       <div class="needs-bar talk-bar">
+        <a class="phone-only" href={href("talk")} aria-label="All conversations">
+          <Icon name="back" />
+        </a>
         <b class="cut">
           <Text>{one.subject ?? one.id}</Text>
         </b>

@@ -107,7 +107,7 @@ export function AgentsOfTask({
                 {item.reasoning !== undefined && <Markdown text={item.reasoning} />}
                 {item.text !== undefined && <Markdown text={item.text} />}
                 {item.calls.map((call) => (
-                  <div key={call.id}>
+                  <div class="said-call" key={call.id}>
                     <span class="mono">
                       <Text>{call.name}</Text>
                     </span>

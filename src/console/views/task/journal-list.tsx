@@ -76,7 +76,7 @@ export function JournalList({
             >
               <span class="right dim mono">{entry.n}</span>
               <span class="dim mono">{clock(entry.at)}</span>
-              <span>{kindText(entry.t)}</span>
+              <span class="cut">{kindText(entry.t)}</span>
               <span class="cut dim">
                 <Text>{whoText(entry)}</Text>
               </span>

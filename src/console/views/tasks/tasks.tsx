@@ -251,7 +251,7 @@ export default function Tasks() {
   useEffect(() => {
     if (looks && !loading.value) void loadMore();
   }, [looks, loading.value]);
-  const canCancel = filter.tab === "all" || filter.tab === "running" || filter.tab === "paused";
+  const canCancel = hasMore.value || rows.some(({ status }) => status === "running" || status === "paused");
   return (
     <div class="tasks">
       <div class="tasks-list">

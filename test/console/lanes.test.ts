@@ -1,0 +1,118 @@
+/** A task with more agents than there is room for, and the list of the tasks of one of them. */
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { defineAgent, defineSwarm } from "../../src/index.js";
+import { actAs, BROWSER, expectAccessible, openBrowser, openPage } from "./browser.js";
+import { serve } from "./served.js";
+
+const WORKERS = 13;
+const STEPS = { kwargs: { max_steps: 100 } };
+
+/** A lead asks one worker after another. */
+function crowd() {
+  let calls = 0;
+  const call = (name: string, args: Record<string, unknown>) => ({ id: `c${++calls}`, name, args });
+  const lead = defineAgent({
+    name: "lead",
+    enableEntrypoint: true,
+    canCompleteTasks: true,
+    commTargets: Array.from({ length: WORKERS }, (_, index) => `worker${index + 1}`),
+    run: (turn) => {
+      const { sender } = turn.messages[0].message;
+      const next = sender.address_type === "agent" ? Number(sender.address.slice("worker".length)) + 1 : 1;
+      return {
+        calls: [
+          next > WORKERS
+            ? call("task_complete", { finish_message: "Everybody was asked." })
+            : call("send_request", {
+                target: `worker${next}`,
+                subject: "Ready?",
+                body: `Are you ready, ${next}?`,
+              }),
+        ],
+      };
+    },
+  });
+  const workers = Array.from({ length: WORKERS }, (_, index) =>
+    defineAgent({
+      name: `worker${index + 1}`,
+      commTargets: ["lead"],
+      run: () => ({
+        calls: [
+          call("send_response", { target: "lead", subject: "Re: Ready?", body: `Ready, ${index + 1}.` }),
+        ],
+      }),
+    }),
+  );
+  return defineSwarm({ name: "crowd", agents: [lead, ...workers] });
+}
+
+describe.skipIf(BROWSER === undefined)("a task of many agents", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(async () => {
+    await browser?.close();
+  });
+
+  async function open(url: string, path: string): Promise<Page> {
+    const { page, context, wrong } = await openPage(browser, url);
+    onTestFinished(async () => {
+      await context.close();
+      expect(wrong).toEqual([]);
+    });
+    await page.addInitScript(actAs("user:ann"));
+    await page.goto(`${url}/console/${path}`);
+    return page;
+  }
+
+  it("has columns for the lanes in view, and folds the others into one until all are asked for", async () => {
+    const served = await serve({ swarm: crowd(), dev: true });
+    const id = await served.post("user:ann", "Ask everybody", STEPS);
+    const { number } = await served.until("user:ann", id, "completed");
+    const page = await open(served.url, `tasks/${id}`);
+    const names = () => page.locator(".lane-name:not(.gutter-name):visible b").allInnerTexts();
+    await page.locator(`[data-n="${number}"]`).waitFor();
+    await expect.poll(names).toContain("+5");
+    expect(await names()).toHaveLength(11);
+    expect(await names()).toEqual(expect.arrayContaining(["user:ann", "lead", "worker11", "worker13"]));
+    await page.keyboard.press("Home");
+    for (const name of ["worker1", "worker3", "+5"]) await expect.poll(names).toContain(name);
+    expect(await names()).toHaveLength(11);
+    await page.getByRole("button", { name: "all 15 lanes" }).click();
+    await expect.poll(names).toHaveLength(15);
+    expect(await names()).not.toContain("+5");
+    await expectAccessible(page, "many lanes");
+  });
+
+  it("is found by an agent that took part, and an empty list says which filter hides how many", async () => {
+    const served = await serve({ swarm: crowd(), dev: true });
+    const all = await served.post("user:ann", "Ask everybody", STEPS);
+    await served.until("user:ann", all, "completed");
+    const page = await open(served.url, "tasks");
+    await page.getByRole("option", { name: /Ask everybody/ }).waitFor();
+    await page.getByRole("button", { name: "+ agent" }).click();
+    await page.getByLabel("name of an agent").fill("worker7");
+    await page.getByLabel("name of an agent").press("Enter");
+    await page.getByRole("button", { name: "Remove the filter agent worker7" }).waitFor();
+    await page.getByRole("option", { name: /Ask everybody/ }).waitFor();
+    expect(new URL(page.url()).searchParams.get("agent")).toBe("worker7");
+    // A task that comes later is added when the agent takes part in it.
+    const later = await served.post("user:ann", "Ask them again", STEPS);
+    await served.until("user:ann", later, "completed");
+    await page.getByRole("option", { name: /Ask them again/ }).waitFor();
+    await page.goto(`${served.url}/console/tasks?agent=nobody&q=everybody`);
+    await page.getByText("No task matches").waitFor();
+    const rows = page.locator(".hiding li");
+    await rows.filter({ hasText: "agent nobody" }).getByText("hides 1 task", { exact: true }).waitFor();
+    await rows.filter({ hasText: "text" }).getByText("hides nothing by itself").waitFor();
+    await page.getByRole("button", { name: "agent nobody ×" }).last().click();
+    await page.getByRole("option", { name: /Ask everybody/ }).waitFor();
+    await page.keyboard.press("/");
+    await page.getByRole("combobox").fill("worker3");
+    await page.getByRole("option", { name: "Tasks of worker3" }).click();
+    await page.waitForURL(/agent=worker3/);
+    await page.getByRole("option", { name: /Ask everybody/ }).waitFor();
+  });
+});
