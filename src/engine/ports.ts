@@ -204,7 +204,12 @@ export type ApprovalRowWrite = ApproversPut | AuditPut | AuditExpire;
 
 export interface ApprovalReads {
   /** Paused tasks that wait for one of these approvers, newest first. */
-  named(options: { approvers: readonly string[]; limit: number; cursor?: string }): Promise<TaskPage>;
+  named(options: {
+    approvers: readonly string[];
+    limit: number;
+    cursor?: string;
+    order?: "asc" | "desc";
+  }): Promise<TaskPage>;
   /**
    * Newest first. With `concerning`, only what that principal did and what was done to its tasks. A page ends with the
    * number to pass as `before`.

@@ -4,13 +4,13 @@
  */
 import { hasCode } from "../base/index.js";
 import { type Actor, type PostReceipt, type RowsFor, readDecisions } from "../engine/index.js";
-import type { Approval, Mailroom } from "../library/index.js";
+import type { Approval, ApprovalPage, Mailroom, OthersPage } from "../library/index.js";
 import type { ServerFacts } from "./extension.js";
 
 /** A user or an admin. */
 export type Answerer = Pick<Actor, "id"> & { readonly role: string };
 
-/** Tasks in a list. */
+/** Tasks in a part of a list. */
 const LISTED = 200;
 
 /** The caller as an actor on tasks, with the rights that the settings give to admins. */
@@ -28,10 +28,9 @@ export class AnswersForOthers {
     this.#server = server;
   }
 
-  /** The newest tasks that the caller was named for and that wait for a person. */
-  async list(caller: Answerer): Promise<readonly Approval[]> {
-    const options = { limit: LISTED, others: true };
-    return (await this.#mailroom.approvals.list(this.#actor(caller), options)).approvals;
+  /** Tasks that the caller was named for and that wait for a person, newest first by default. */
+  list(caller: Answerer, page: Partial<OthersPage> = {}): Promise<ApprovalPage> {
+    return this.#mailroom.approvals.listOthers(this.#actor(caller), { limit: LISTED, ...page });
   }
 
   /** A task of another owner that waits for the caller, by its key. */

@@ -61,6 +61,13 @@ export interface ApprovalPage {
   readonly nextCursor?: string;
 }
 
+/** A part of a list; `cursor` is the `nextCursor` of the part before. The newest come first by default. */
+export interface OthersPage {
+  readonly limit: number;
+  readonly cursor?: string;
+  readonly order?: "asc" | "desc";
+}
+
 export interface AuditQuery {
   readonly actor?: string;
   readonly key?: string;
@@ -87,32 +94,44 @@ export class Approvals {
   }
 
   /**
-   * What the actor may answer, newest first: its own tasks and those that it was named for; with `others`, only the
-   * latter. With `all`, an admin that acts for owners sees every task that waits for a person.
+   * What the actor may answer, newest first: its own tasks and those that it was named for. With `all`, an admin that acts
+   * for owners sees every task that waits for a person.
    */
   async list(
     actor: Actor,
-    options: { limit: number; cursor?: string; all?: boolean; others?: boolean },
+    options: { limit: number; cursor?: string; all?: boolean },
   ): Promise<ApprovalPage> {
-    const { limit, cursor, all = false, others = false } = options;
+    const { limit, cursor, all = false } = options;
     if (all && !mayActForOwners(actor)) throw notAllowed(actor);
     const from = { limit, ...(cursor !== undefined && { cursor }) };
     const { tasks } = this.#store;
     const pages: TaskPage[] = all
       ? [await tasks.list({ status: "paused", ...from })]
       : [await this.#reads().named({ approvers: approverNames(actor), ...from })];
-    if (!all && !others) {
+    if (!all) {
       pages.push(
         await tasks.list({ instance: { role: actor.role, id: actor.id }, status: "paused", ...from }),
       );
     }
     const { rows, nextCursor } = merged(pages, limit);
+    const approvals = await this.#approvals(actor, rows);
+    return { approvals, ...(nextCursor !== undefined && { nextCursor }) };
+  }
+
+  /** Tasks of other owners that the actor was named for. */
+  async listOthers(actor: Actor, page: OthersPage): Promise<ApprovalPage> {
+    const { tasks, nextCursor } = await this.#reads().named({ approvers: approverNames(actor), ...page });
+    const approvals = (await this.#approvals(actor, tasks)).filter(({ right }) => right !== "owner");
+    return { approvals, ...(nextCursor !== undefined && { nextCursor }) };
+  }
+
+  async #approvals(actor: Actor, rows: readonly TaskRow[]): Promise<Approval[]> {
     const approvals: Approval[] = [];
     for (const row of rows) {
       const approval = row.held === true ? undefined : await this.#approval(actor, row);
-      if (approval !== undefined && !(others && approval.right === "owner")) approvals.push(approval);
+      if (approval !== undefined) approvals.push(approval);
     }
-    return { approvals, ...(nextCursor !== undefined && { nextCursor }) };
+    return approvals;
   }
 
   /** @throws MailroomError `unknown_task` also when the actor may not answer */

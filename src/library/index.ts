@@ -1,7 +1,7 @@
 /** What other modules may import: see README.md. */
 
 export type { Answer } from "./answer.js";
-export type { Approval } from "./approvals.js";
+export type { Approval, ApprovalPage, OthersPage } from "./approvals.js";
 export type { DayUsage } from "./budgets.js";
 export { DefinitionInForce } from "./definition.js";
 export { DeltaFeed } from "./delta-feed.js";

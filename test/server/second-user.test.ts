@@ -12,7 +12,7 @@ import { ClientConnection } from "@multi-agent-protocol/sdk";
 import * as a2aOld from "a2a-sdk-0.3/client";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { type ApprovalDecision, MailClient } from "../../src/client/index.js";
+import { type ApprovalDecision, ConversationClient, MailClient } from "../../src/client/index.js";
 import { ASKING_SWARM } from "../cli/breakpoint-swarm.js";
 import { run } from "../cli/cli.js";
 import { type Served, served } from "../kit/served.js";
@@ -370,4 +370,24 @@ it("[AGT-APPR-07] an admin who cancels another owner's task through MAP is in th
   await (await mapClient("admin:root")).closeConversation(`conv-${key}`);
   expect((await http(ANN).getTask("cancelled by an admin")).status).toBe("cancelled");
   expect(await lastAnswer(key)).toEqual({ actor: "admin:root", action: "cancel", right: "admin" });
+});
+
+it("[AGT-APPR-07] a second user finds every task that waits, page by page, over MAP and MCP", async () => {
+  const keys: string[] = [];
+  for (let n = 0; n < 205; n++) keys.push(await waiting(`many ${n}`));
+  const overMcp: string[] = [];
+  for (let cursor: unknown, more = true; more; more = cursor !== undefined) {
+    const page = await tool(BOB, "list_approvals", cursor === undefined ? {} : { cursor });
+    overMcp.push(...(page.approvals as { key: string }[]).map(({ key }) => key));
+    cursor = page.next_cursor;
+  }
+  expect(overMcp).toEqual(keys.toReversed());
+  const bob = await ConversationClient.connect(server.url, { token: BOB });
+  for (const order of ["asc", "desc"] as const) {
+    const overMap: string[] = [];
+    for await (const { id } of bob.list({ status: ["paused"] }, { order, pageSize: 40 })) overMap.push(id);
+    const expected = keys.map((key) => `conv-${key}`);
+    expect(overMap).toEqual(order === "asc" ? expected : expected.toReversed());
+  }
+  bob.close();
 });

@@ -62,7 +62,10 @@ interface WaitingTask {
 
 /** What a principal may answer in tasks of other owners. */
 export interface AnswersForOthers {
-  list(by: Principal): Promise<readonly WaitingTask[]>;
+  list(
+    by: Principal,
+    page: { readonly limit: number; readonly cursor?: string; readonly order: "asc" | "desc" },
+  ): Promise<{ readonly approvals: readonly WaitingTask[]; readonly nextCursor?: string }>;
   find(by: Principal, key: string): Promise<WaitingTask | undefined>;
   decide(by: Principal, key: string, decisions: unknown): Promise<{ readonly number: number }>;
   answer(by: Principal, key: string, text: string): Promise<{ readonly number: number }>;
@@ -159,13 +162,34 @@ export class TaskConversations implements ConversationOperations {
     const found = await this.#listSeen(actor, instance, filter, page);
     if (instance.role === "admin") return found;
     const sign = page.order === "asc" ? 1 : -1;
-    const { after } = page;
-    for (const waiting of (await this.#parts.answers?.list(instance)) ?? []) {
-      const conversation = await this.#toWaiting(waiting, filter);
-      const isLater = after === undefined || (conversation?.id ?? "") > after === (sign === 1);
-      if (conversation !== undefined && conversation.id !== after && isLater) found.push(conversation);
-    }
+    found.push(...(await this.#listWaiting(instance, filter, page)));
     return found.sort((a, b) => (a.id < b.id ? -sign : sign)).slice(0, page.limit);
+  }
+
+  /** Tasks of other owners that wait for the caller. */
+  async #listWaiting(
+    instance: Principal,
+    filter: NonNullable<ListParams["filter"]>,
+    { after, limit, order }: ListPage,
+  ): Promise<Conversation[]> {
+    const { answers } = this.#parts;
+    const found: Conversation[] = [];
+    let cursor = after === undefined ? undefined : keyOfConversation(after);
+    while (answers !== undefined && found.length < limit) {
+      const part = await answers.list(instance, {
+        limit: PAGE,
+        order,
+        ...(cursor !== undefined && { cursor }),
+      });
+      for (const [index, waiting] of part.approvals.entries()) {
+        if (index % AT_ONCE === 0) await yieldToOthers();
+        const conversation = await this.#toWaiting(waiting, filter);
+        if (conversation !== undefined) found.push(conversation);
+      }
+      cursor = part.nextCursor;
+      if (cursor === undefined) break;
+    }
+    return found;
   }
 
   async #listSeen(

@@ -160,7 +160,7 @@ export class A2aHandler implements A2ARequestHandler {
       state: stateOf(round),
       shown: () => taskOf(locationOf(task), round, historyLength ?? 0),
     }));
-    const waiting = (await this.#answers.list(this.#instance))
+    const waiting = (await this.#answers.list(this.#instance)).approvals
       .filter(({ key }) => contextId === "" || contextId === key)
       .map((approval) => ({
         at: approval.since,

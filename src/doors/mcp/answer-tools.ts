@@ -83,12 +83,25 @@ export function addAnswerTools(host: ToolHost, { caller, instance, answers }: An
       "Lists tasks of other owners that wait for you because the owner named you. Answer with decide_calls or " +
       "answer_breakpoint, as the user decided.",
     readOnly: true,
-    input: z.strictObject({}),
-    run: async () => {
+    input: z.strictObject({
+      cursor: z
+        .string()
+        .min(1)
+        .max(64)
+        .optional()
+        .describe("next_cursor of the last answer, for older tasks"),
+    }),
+    run: async ({ cursor }) => {
       await host.reading();
-      const approvals = (await answers.list(caller)).map(shown);
+      const page = await answers.list(caller, cursor === undefined ? {} : { cursor });
+      const approvals = page.approvals.map(shown);
       const lines = approvals.map((approval) => JSON.stringify(approval));
-      return { text: lines.length === 0 ? "nothing waits for you" : lines.join("\n"), data: { approvals } };
+      const { nextCursor } = page;
+      if (nextCursor !== undefined) lines.push(`there may be more: cursor ${nextCursor}`);
+      return {
+        text: lines.length === 0 ? "nothing waits for you" : lines.join("\n"),
+        data: { approvals, ...(nextCursor !== undefined && { next_cursor: nextCursor }) },
+      };
     },
   });
 }

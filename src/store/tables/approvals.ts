@@ -104,11 +104,14 @@ export function createApprovalReads(
   tasks: Pick<TaskReads, "byKey">,
   ready: () => void,
 ): ApprovalReads {
-  const keysOf = db
-    .prepare<[string, string, number], string>(
-      "SELECT key FROM task_approvers WHERE approver = ? AND key < ? ORDER BY key DESC LIMIT ?",
-    )
-    .pluck();
+  const keys = (beyond: "<" | ">", order: "ASC" | "DESC") =>
+    db
+      .prepare<[string, string, number], string>(
+        `SELECT key FROM task_approvers WHERE approver = ? AND key ${beyond} ? ORDER BY key ${order} LIMIT ?`,
+      )
+      .pluck();
+  const newestFirst = { keysOf: keys("<", "DESC"), from: AFTER_EVERY_KEY, sign: -1 };
+  const oldestFirst = { keysOf: keys(">", "ASC"), from: "", sign: 1 };
   const oldest = db.prepare<[], number>("SELECT at FROM audit ORDER BY at LIMIT 1").pluck();
   const page =
     "AND number < @before AND actor = coalesce(@actor, actor) AND key = coalesce(@key, key) " +
@@ -121,25 +124,29 @@ export function createApprovalReads(
   );
 
   return {
-    async named({ approvers, limit, cursor }) {
+    async named({ approvers, limit, cursor, order = "desc" }) {
       ready();
-      const before = cursor ?? AFTER_EVERY_KEY;
+      const { keysOf, from, sign } = order === "desc" ? newestFirst : oldestFirst;
+      const isBeyond = (key: string, end: string) => (sign === 1 ? key > end : key < end);
       const keys = new Set<string>();
-      // Where a list was cut, nothing below its end is known to be complete.
-      let end = "";
+      // Where a list was cut, nothing beyond its end is known to be complete.
+      let end: string | undefined;
       for (const approver of approvers) {
-        const found = keysOf.all(approver, before, MOST_ROWS);
+        const found = keysOf.all(approver, cursor ?? from, MOST_ROWS);
         for (const key of found) keys.add(key);
-        if (found.length === MOST_ROWS) end = maxOf(end, found.at(-1) ?? "");
+        const last = found.length === MOST_ROWS ? found.at(-1) : undefined;
+        if (last !== undefined && (end === undefined || isBeyond(end, last))) end = last;
       }
-      const ordered = [...keys].filter((key) => key >= end).sort((a, b) => (a < b ? 1 : -1));
+      const ordered = [...keys]
+        .filter((key) => end === undefined || !isBeyond(key, end))
+        .sort((a, b) => (a < b ? -sign : sign));
       const found: TaskRow[] = [];
       for (const key of ordered) {
         if (found.length === limit) return { tasks: found, nextCursor: found.at(-1)?.key ?? key };
         const row = await tasks.byKey(key);
         if (row?.status === "paused" && row.held !== true) found.push(row);
       }
-      return end === "" ? { tasks: found } : { tasks: found, nextCursor: end };
+      return end === undefined ? { tasks: found } : { tasks: found, nextCursor: end };
     },
 
     async audit({ concerning, actor, key, before = Number.MAX_SAFE_INTEGER, limit }) {
@@ -163,10 +170,6 @@ export function createApprovalReads(
       return oldest.get();
     },
   };
-}
-
-function maxOf(a: string, b: string): string {
-  return a > b ? a : b;
 }
 
 function toRecord(row: StoredAudit): AuditRecord & { readonly number: number } {
