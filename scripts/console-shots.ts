@@ -56,6 +56,7 @@ const SHOTS: readonly Shot[] = [
   { name: "needs-you", path: "needs-you", ready: ".ask" },
   { name: "approval", path: "tasks", ready: "text=asks you to approve" },
   { name: "federation", path: "federation", ready: "text=auditor" },
+  { name: "swarm-page", path: "federation/vendor", ready: "text=Tasks shared with it" },
   { name: "mesh", path: "mesh", ready: "text=asks to join" },
   { name: "swarm", path: "swarm", ready: ".graph" },
   { name: "system", path: "system", ready: ".plot canvas, .empty" },
