@@ -102,12 +102,12 @@ describe.skipIf(BROWSER === undefined)("a task of many agents", () => {
     const later = await served.post("user:ann", "Ask them again", STEPS);
     await served.until("user:ann", later, "completed");
     await page.getByRole("option", { name: /Ask them again/ }).waitFor();
-    await page.goto(`${served.url}/console/tasks?agent=nobody&q=everybody`);
+    await page.goto(`${served.url}/console/tasks?agent=absent&q=everybody`);
     await page.getByText("No task matches").waitFor();
     const rows = page.locator(".hiding li");
-    await rows.filter({ hasText: "agent nobody" }).getByText("hides 1 task", { exact: true }).waitFor();
+    await rows.filter({ hasText: "agent absent" }).getByText("hides 1 task", { exact: true }).waitFor();
     await rows.filter({ hasText: "text" }).getByText("hides nothing by itself").waitFor();
-    await page.getByRole("button", { name: "agent nobody ×" }).last().click();
+    await page.getByRole("button", { name: "agent absent ×" }).last().click();
     await page.getByRole("option", { name: /Ask everybody/ }).waitFor();
     await page.keyboard.press("/");
     await page.getByRole("combobox").fill("worker3");
