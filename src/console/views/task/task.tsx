@@ -13,7 +13,7 @@ import { useTop } from "../../nav/title.js";
 import { type LanesFilter, type LanesView, MOST_LANES } from "../../paint/lanes-view.js";
 import { Icon } from "../../ui/icon.js";
 import { copyText, Kbd, MenuButton, StatusPill, Tabs, toast, useNow } from "../../ui/kit.js";
-import { Text } from "../../ui/text.js";
+import { Markdown, Text } from "../../ui/text.js";
 import { Answer } from "../parts/answer.js";
 import { ErrorState, Waiting } from "../parts/states.js";
 import { AgentsOfTask } from "./agents.js";
@@ -357,9 +357,7 @@ function Writing({ task }: { readonly task: OpenTask }) {
             <Text>{agent}</Text>
           </b>
           <span class="pulse">{tool === "task_complete" ? "answers" : "writes"}</span>
-          <p>
-            <Text>{text.length > SHOWN_END ? `… ${text.slice(-SHOWN_END)}` : text}</Text>
-          </p>
+          <Markdown text={text.length > SHOWN_END ? `… ${text.slice(-SHOWN_END)}` : text} />
         </section>
       ))}
     </>
