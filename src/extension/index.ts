@@ -20,5 +20,12 @@ export type { Page, PageRequest, PageResponse, RequestOrigin } from "./page.js";
 export * from "./route.js";
 export * from "./schemas.js";
 export { type NamedExtension, ServerState, type StatsSource } from "./server-state.js";
-export { type EventStream, eventText, formatEvent, type StreamEvent, tokenData } from "./stream.js";
+export {
+  type EventStream,
+  eventText,
+  formatEvent,
+  type NextTurn,
+  type StreamEvent,
+  tokenData,
+} from "./stream.js";
 export { pathOf, type Upgrade, type UpgradeRequest } from "./upgrade.js";

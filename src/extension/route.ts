@@ -12,7 +12,7 @@ import type { Task } from "../library/index.js";
 import type { WriteReference } from "../store/index.js";
 import type { Logger } from "./logger.js";
 import type { EventQuery } from "./schemas.js";
-import type { EventStream, StreamEvent } from "./stream.js";
+import type { EventStream, NextTurn, StreamEvent } from "./stream.js";
 
 /** An authenticated principal that owns an instance. */
 export interface Caller {
@@ -155,6 +155,12 @@ export interface RouteRequest {
     ping: () => StreamEvent,
     work: (stream: EventStream) => Promise<void>,
   ): Promise<RouteResult>;
+  /**
+   * Resolves when the caller may read contents of tasks, or search them: a few requests of one caller do so at once. The
+   * request keeps its place until its response has been sent.
+   * @throws MailroomError `overloaded` when too many wait
+   */
+  reading(caller: Caller): Promise<NextTurn>;
   /**
    * A large answer in pieces, sent while they are read. A caller has few places for such answers, and further ones wait.
    * An error of the first pieces is the answer.

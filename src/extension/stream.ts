@@ -2,6 +2,12 @@
 import type { TokenData } from "../base/index.js";
 import type { DeltaNotification } from "../engine/index.js";
 
+/**
+ * Waits until a turn of the event loop in which no other long work of the caller begins. Long work is done in pieces of a
+ * few milliseconds with this between them: a new connection of anybody waits for as many turns as there are before it.
+ */
+export type NextTurn = () => Promise<void>;
+
 export interface StreamEvent {
   /** Absent on events that cannot be replayed: heartbeats and partial text. */
   readonly id?: string | undefined;
@@ -40,4 +46,6 @@ export interface EventStream {
   write(text: string | Uint8Array): Promise<void>;
   /** Waits for a place to hold a page of stored data. Call the result when the page is written. */
   place(): Promise<() => void>;
+  /** Waits for the next turn of the caller. */
+  readonly turn: NextTurn;
 }

@@ -1,5 +1,6 @@
 /** State shared by the requests of one listener. */
 import { type Clock, defaultsOf, systemClock } from "../base/index.js";
+import { FairTurns } from "../base/node.js";
 import type { Store } from "../engine/index.js";
 import type { Caller } from "../extension/index.js";
 import type { Mailroom } from "../library/index.js";
@@ -32,6 +33,8 @@ export class HttpContext {
   readonly waits: Slots;
   readonly streams: Slots;
   readonly wholeTasks: QueuedSlots;
+  /** For work that takes long: one piece of a caller begins in a turn of the event loop. */
+  readonly turns = new FairTurns();
   readonly memory = new StreamMemory();
   readonly metrics: Metrics;
   readonly stats: Stats;

@@ -3,11 +3,10 @@
  * generated, at the reader's speed, and never held in memory as a whole.
  */
 import { Readable } from "node:stream";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FastifyReply } from "fastify";
 import { MailroomError } from "../base/index.js";
 import { onDisconnect } from "../base/node.js";
-import { JSON_TEXT, type RouteResponse } from "../extension/index.js";
+import { JSON_TEXT, type NextTurn, type RouteResponse } from "../extension/index.js";
 import type { HttpContext } from "./context.js";
 
 /**
@@ -20,17 +19,17 @@ const SLICE = 10;
 export type JsonStream = AsyncGenerator<string, void, undefined>;
 
 /**
- *
- * @param release called when the response is complete or abandoned
+ * Waits for one of the caller's places, and holds it until the response is complete or abandoned.
  * @throws any error of the first pieces
  */
 export async function sendJsonStream(
   context: HttpContext,
   reply: FastifyReply,
+  caller: string,
   pieces: JsonStream,
-  release: () => void,
 ): Promise<RouteResponse> {
-  const chunks = inChunks(pieces);
+  const release = await context.wholeTasks.take(caller);
+  const chunks = inChunks(pieces, async () => context.turns.whole(caller));
   let gone = false;
   // The client may have left while the request waited for its place.
   onDisconnect(reply.raw, () => {
@@ -60,7 +59,7 @@ export async function sendJsonStream(
 }
 
 /** Combines pieces into chunks. */
-async function* inChunks(pieces: JsonStream): JsonStream {
+async function* inChunks(pieces: JsonStream, nextTurn: NextTurn): JsonStream {
   let text = "";
   let began = performance.now();
   for await (const piece of pieces) {

@@ -1,12 +1,10 @@
 /** Serves the mounts of extensions behind the listener's authentication, limits and headers. */
-import type { ServerResponse } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { instanceOf, type Principal } from "../auth/index.js";
-import { MailroomError } from "../base/index.js";
 import type { DescribedRoute, Mount } from "../extension/index.js";
 import type { RequestAuthenticator } from "./authentication.js";
 import type { HttpContext } from "./context.js";
-import type { QueuedSlots } from "./queued-slots.js";
+import { takeReadingPlace } from "./reading.js";
 
 export function describeMounts(mounts: readonly Mount[]): DescribedRoute[] {
   return mounts.flatMap(({ path, roles, operations }) =>
@@ -49,18 +47,23 @@ export function installMounts(
         const unwatch = context.revocations.watch(caller, request.headers.authorization, () =>
           reply.raw.destroy(),
         );
-        let place: Promise<void> | undefined;
+        let place: Promise<unknown> | undefined;
         reply.hijack();
         for (const [header, value] of Object.entries(reply.getHeaders())) {
           if (value !== undefined) reply.raw.setHeader(header, value);
         }
         try {
+          // The SDKs of these protocols take a millisecond or more for each request.
+          await context.turns.whole(name);
           await mount.handle({
             request: request.raw,
             response: reply.raw,
             caller,
             body: request.body,
-            reading: () => (place ??= placeUntilSent(context.wholeTasks, name, reply.raw)),
+            reading: async () => {
+              place ??= takeReadingPlace(context, name, reply.raw);
+              await place;
+            },
           });
         } catch (error) {
           request.log.error({ err: error }, "a request failed");
@@ -74,14 +77,4 @@ export function installMounts(
       },
     });
   }
-}
-
-/** Takes a place that an unread response keeps. */
-async function placeUntilSent(places: QueuedSlots, caller: string, response: ServerResponse): Promise<void> {
-  const release = await places.take(caller);
-  if (response.closed) {
-    release();
-    throw new MailroomError("aborted", "the client has left");
-  }
-  response.once("close", release);
 }

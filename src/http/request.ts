@@ -7,7 +7,7 @@ import type { Principal } from "../auth/index.js";
 import { isRecord, MailroomError } from "../base/index.js";
 import { onDisconnect } from "../base/node.js";
 import type { RoundOutcome } from "../engine/index.js";
-import type { EventQuery, EventStream, Logger, StreamEvent } from "../extension/index.js";
+import type { EventQuery, EventStream, Logger, NextTurn, StreamEvent } from "../extension/index.js";
 import {
   type Caller,
   eventsUrl,
@@ -25,6 +25,7 @@ import type { RequestAuthenticator } from "./authentication.js";
 import type { HttpContext } from "./context.js";
 import { REPLAYED, type WriteCall } from "./idempotent-writes.js";
 import { type JsonStream, sendJsonStream } from "./json-stream.js";
+import { takeReadingPlace } from "./reading.js";
 import { SseStream } from "./sse.js";
 import { eventPage, streamEvents, wantsStream } from "./task-events.js";
 import { answerNewest, answerRecord, jsonWithEvents } from "./task-records.js";
@@ -162,13 +163,16 @@ export class HttpRequest implements RouteRequest {
       : this.pieces(caller, eventPage(this.#context, wanted));
   }
 
+  reading(caller: Caller): Promise<NextTurn> {
+    return takeReadingPlace(this.#context, caller.name, this.#reply.raw);
+  }
+
   async pieces(
     caller: Caller,
     pieces: JsonStream,
     headers: Readonly<Record<string, string>> = JSON_TEXT,
   ): Promise<RouteResponse> {
-    const release = await this.#context.wholeTasks.take(caller.name);
-    const sent = await sendJsonStream(this.#context, this.#reply, pieces, release);
+    const sent = await sendJsonStream(this.#context, this.#reply, caller.name, pieces);
     return { ...sent, headers };
   }
 
@@ -193,6 +197,7 @@ export class HttpRequest implements RouteRequest {
             signal,
             write: (text) => memory.text(name, signal, text, (whole) => stream.writeText(whole)),
             place: () => memory.page(name, signal),
+            turn: async () => context.turns.whole(name),
           });
       } finally {
         unlisten();
@@ -238,10 +243,9 @@ export class HttpRequest implements RouteRequest {
   async #withEvents(caller: Caller, taskId: string, answer: RouteResponse): Promise<RouteResponse> {
     const context = this.#context;
     const task = await context.mailroom.instance(caller.instance).requireTask(taskId);
-    const release = await context.wholeTasks.take(caller.name);
     const pieces = jsonWithEvents(isRecord(answer.body) ? answer.body : {}, task);
     const { status, headers } = answer;
-    const sent = await sendJsonStream(context, this.#reply, pieces, release);
+    const sent = await sendJsonStream(context, this.#reply, caller.name, pieces);
     return { status, body: sent.body, headers: { ...headers, ...sent.headers } };
   }
 }

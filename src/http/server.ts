@@ -333,6 +333,9 @@ function installRoutes(
         request.caller = await callers.identify(request, route.access);
       },
       handler: async (request, reply) => {
+        // One caller's reads, however many, leave every turn of the event loop to the others too.
+        if (route.method === "GET" && request.caller !== undefined)
+          await context.turns.whole(request.caller.name);
         const handled = await handle(
           {
             params: request.params,

@@ -4,7 +4,7 @@
  */
 import { type Release, Semaphore } from "../base/index.js";
 
-/** Pages of stored entries that are held for one caller. A page has about 1 MB. */
+/** Pages of stored entries that are held for one caller. A page has about 256 KB. */
 const PAGES = 4;
 /** Bytes of large events that wait for the readers of one caller. */
 const LARGE_EVENTS = 8 * 1024 * 1024;

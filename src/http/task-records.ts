@@ -16,9 +16,8 @@ export async function answerRecord(
   caller: Caller,
   task: Task,
 ): Promise<RouteResponse> {
-  const release = await context.wholeTasks.take(caller.name);
   const title = (await context.mailroom.store.tasks.byKey(task.key))?.title;
-  return sendJsonStream(context, reply, required(context, task, title), release);
+  return sendJsonStream(context, reply, caller.name, required(context, task, title));
 }
 
 /** The newest tasks, by id. */
@@ -28,12 +27,11 @@ export async function answerNewest(
   caller: Caller,
   limit: number,
 ): Promise<RouteResponse> {
-  const release = await context.wholeTasks.take(caller.name);
   return sendJsonStream(
     context,
     reply,
+    caller.name,
     newest(context, context.mailroom.instance(caller.instance), limit),
-    release,
   );
 }
 

@@ -4,8 +4,8 @@ import type { JournalRow, Loop } from "./ports.js";
 /** Rows of the first page: few until it is known how large they are. */
 const FIRST_PAGE = 16;
 const LONGEST_PAGE = 500;
-/** The intended size of a page. */
-const PAGE_CHARACTERS = 1024 * 1024;
+/** The intended size of a page: a few milliseconds of work, because everybody waits meanwhile. */
+const PAGE_CHARACTERS = 256 * 1024;
 
 /** All rows after a location. `placeOf` returns the location of a row: its last number, or its position. */
 export async function* pages(

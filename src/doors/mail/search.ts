@@ -4,13 +4,15 @@
  */
 import type { Clock, Report } from "../../base/index.js";
 import { type Entry, entriesOf, type InstanceId, type Store } from "../../engine/index.js";
+import type { NextTurn } from "../../extension/index.js";
 import { type JournalKey, systemLoop } from "../../journal/index.js";
 import type { MAILMessage } from "../../mail/index.js";
 import type { FoundEntry, SearchableEntry, SearchIndex, SearchQuery } from "../../store/index.js";
 import { isTaskJournal } from "./feed/hub.js";
 
-/** Rows that are indexed before other work may run, and the pause after them in milliseconds. */
+/** Rows and characters that are indexed before other work may run, and the pause after them in milliseconds. */
 const ROWS = 64;
+const CHARACTERS = 256 * 1024;
 const PAUSE = 5;
 /** How long a search waits for the index to catch up, in milliseconds. */
 const PATIENCE = 1_000;
@@ -39,7 +41,7 @@ export class TaskSearch {
     this.#parts = parts;
   }
 
-  async find(query: SearchQuery): Promise<SearchResult> {
+  async find(query: SearchQuery, nextTurn: NextTurn): Promise<SearchResult> {
     const { store, index, clock } = this.#parts;
     const end = await store.position();
     if (index().position < end) {
@@ -56,7 +58,13 @@ export class TaskSearch {
     const { position } = index();
     const complete = position >= end;
     const progress = complete ? 1 : Math.min(0.999, position / Math.max(1, end));
-    return { found: index().find(query), complete, progress };
+    const found: FoundEntry[] = [];
+    for (const part of index().find(query)) {
+      found.push(...part);
+      await nextTurn();
+      if (this.#closed) break;
+    }
+    return { found, complete, progress };
   }
 
   /** A task that retention removed is no longer found. */
@@ -72,7 +80,7 @@ export class TaskSearch {
     const { store, index, clock, report } = this.#parts;
     try {
       for (let after = index().position; !this.#closed; ) {
-        const rows = await store.readAll(after, ROWS);
+        const rows = await store.readAll(after, ROWS, CHARACTERS);
         const last = rows.at(-1);
         if (last === undefined) return;
         const entries: SearchableEntry[] = [];
@@ -97,7 +105,6 @@ export class TaskSearch {
         if (this.#closed) return;
         index().add(entries, last.position);
         after = last.position;
-        if (rows.length < ROWS) return;
         await new Promise<void>((resolve) => clock.after(PAUSE, () => systemLoop.soon(resolve)));
       }
     } catch (cause) {

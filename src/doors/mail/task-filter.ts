@@ -1,5 +1,4 @@
 /** Pages of tasks by several statuses, time, text and agent, on top of the store's own lists. */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { z } from "zod";
 import { MailroomError } from "../../base/index.js";
 import {
@@ -10,7 +9,7 @@ import {
   type TaskRow,
   type TaskStatus,
 } from "../../engine/index.js";
-import type { TaskPage } from "../../extension/index.js";
+import type { NextTurn, TaskPage } from "../../extension/index.js";
 import type { MailDoor } from "./door.js";
 import type { TaskPageQuery } from "./schemas/tasks.js";
 
@@ -63,10 +62,16 @@ export function instanceNamed(owner: string): InstanceId {
 export async function taskPage(
   { mailroom, digests }: Pick<MailDoor, "mailroom" | "digests">,
   filter: TaskFilter,
+  nextTurn: NextTurn,
 ): Promise<z.output<typeof TaskPage>> {
   const { agent, text } = filter;
   const involves = agent === undefined ? undefined : (row: TaskRow) => digests.involves(row.key, agent);
-  const { tasks, nextCursor, scanned } = await filteredTasks(mailroom.store.tasks, filter, involves);
+  const { tasks, nextCursor, scanned } = await filteredTasks(
+    mailroom.store.tasks,
+    filter,
+    nextTurn,
+    involves,
+  );
   return {
     tasks: tasks.map(summaryOf),
     next_cursor: nextCursor ?? null,
@@ -78,12 +83,15 @@ export async function taskPage(
 const MOST_SCANNED = 10_000;
 /** The same where journals are read. */
 const MOST_READ = 500;
+/** Journals of one turn. */
+const READ_AT_ONCE = 10;
 const AT_ONCE = 500;
 
 /** @param involves reads the journal of a task that passes the rest of the filter */
 async function filteredTasks(
   reads: TaskReads,
   filter: TaskFilter,
+  nextTurn: NextTurn,
   involves: ((row: TaskRow) => Promise<boolean>) | undefined,
 ): Promise<FilteredPage> {
   const { instance, statuses = [], limit, since } = filter;
@@ -106,7 +114,7 @@ async function filteredTasks(
       if (row.key < oldest) return { tasks, nextCursor: undefined, scanned };
       if (matches(row)) {
         if (tasks.length === limit || read === MOST_READ) return { tasks, nextCursor: cursor, scanned };
-        if (involves !== undefined) read++;
+        if (involves !== undefined && ++read % READ_AT_ONCE === 0) await nextTurn();
         if (involves === undefined || (await involves(row))) tasks.push(row);
       }
       scanned++;

@@ -43,7 +43,7 @@ export interface SearchIndex {
   readonly position: number;
   /** Adds entries; everything up to `position` is in the index then. */
   add(entries: readonly SearchableEntry[], position: number): void;
-  /** Newest first. */
-  find(query: SearchQuery): FoundEntry[];
+  /** Newest first, one part of the index at a time: each part takes a few milliseconds, so that other work can run between. */
+  find(query: SearchQuery): Iterable<FoundEntry[]>;
   remove(key: JournalKey): void;
 }

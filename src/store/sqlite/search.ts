@@ -1,4 +1,8 @@
-/** The search index: a file of its own beside the data, with SQLite's full-text search. */
+/**
+ * The search index: a file of its own beside the data, with SQLite's full-text search. It is divided into parts of limited
+ * size, because SQLite reads everything that begins with a prefix before it returns the first match: each word is stored
+ * with the number of its part before it, so that a query reads one part only.
+ */
 import { createHash } from "node:crypto";
 import { closeSync, openSync, rmSync } from "node:fs";
 import type { InstanceId } from "../../engine/index.js";
@@ -7,9 +11,16 @@ import type { FoundEntry, SearchableEntry, SearchIndex, SearchQuery } from "../p
 import { type Database, openDatabase } from "./driver.js";
 
 /** Another number when the tables change: the file is built again. */
-const VERSION = 1;
+const VERSION = 2;
 /** Characters of an entry that are searched. */
 const LONGEST_TEXT = 20_000;
+/** Characters of a part. A query of a part takes some 10 ms at most. */
+const PART = 512 * 1024;
+/** Counted for an entry besides its text. */
+const ENTRY = 50;
+const WORDS_IN_SNIPPET = 24;
+const WORDS_BEFORE_MATCH = 8;
+const LONGEST_WORD = 100;
 const BUSY_TIMEOUT = 1_000;
 
 interface Row {
@@ -19,7 +30,7 @@ interface Row {
   readonly at: number;
   readonly sender: string | null;
   readonly recipient: string | null;
-  readonly snippet: string;
+  readonly text: string;
 }
 
 export interface OpenSearchIndex extends SearchIndex {
@@ -76,35 +87,49 @@ function prepare(db: Database): void {
       sender TEXT,
       recipient TEXT,
       at INTEGER NOT NULL,
+      text TEXT NOT NULL,
       UNIQUE (key, number)
     ) STRICT;
-    CREATE TABLE progress (position INTEGER NOT NULL) STRICT;
-    INSERT INTO progress VALUES (0);
-    CREATE VIRTUAL TABLE words USING fts5(text, owner, tokenize = "unicode61 remove_diacritics 2");
+    CREATE TABLE progress (position INTEGER NOT NULL, part INTEGER NOT NULL, size INTEGER NOT NULL) STRICT;
+    INSERT INTO progress VALUES (0, 0, 0);
+    CREATE VIRTUAL TABLE words USING fts5(
+      text, owner, tokenize = "unicode61 remove_diacritics 2", content = '', contentless_delete = 1
+    );
     PRAGMA user_version = ${VERSION};
   `);
+}
+
+interface Progress {
+  readonly position: number;
+  /** The part that is being filled, and its characters. */
+  readonly part: number;
+  readonly size: number;
 }
 
 class SqliteSearchIndex implements OpenSearchIndex {
   readonly #db: Database;
   readonly #add: (entries: readonly SearchableEntry[], position: number) => void;
   readonly #remove: (key: string) => void;
-  readonly #position;
+  readonly #readProgress;
   readonly #find;
 
   constructor(db: Database) {
     this.#db = db;
     const insert = db.prepare<[object]>(`
-      INSERT INTO entries (key, number, kind, agent, sender, recipient, at)
-      VALUES (@key, @number, @kind, @agent, @sender, @recipient, @at) ON CONFLICT DO NOTHING
+      INSERT INTO entries (key, number, kind, agent, sender, recipient, at, text)
+      VALUES (@key, @number, @kind, @agent, @sender, @recipient, @at, @text) ON CONFLICT DO NOTHING
     `);
     const index = db.prepare<[number | bigint, string, string]>(
       "INSERT INTO words (rowid, text, owner) VALUES (?, ?, ?)",
     );
-    const move = db.prepare<[number]>("UPDATE progress SET position = max(position, ?)");
-    this.#position = db.prepare<[], number>("SELECT position FROM progress").pluck();
+    const move = db.prepare<[Progress]>(
+      "UPDATE progress SET position = max(position, @position), part = @part, size = @size",
+    );
+    this.#readProgress = db.prepare<[], Progress>("SELECT position, part, size FROM progress");
     this.#add = db.transaction((entries: readonly SearchableEntry[], position: number) => {
-      for (const { key, number, kind, agent, from, to, at, text, instance } of entries) {
+      let { part, size } = this.#progress;
+      for (const { key, number, kind, agent, from, to, at, instance, ...entry } of entries) {
+        const text = entry.text.slice(0, LONGEST_TEXT);
         const row = {
           key,
           number,
@@ -113,11 +138,18 @@ class SqliteSearchIndex implements OpenSearchIndex {
           sender: from ?? null,
           recipient: to ?? null,
           at,
+          text,
         };
         const { changes, lastInsertRowid } = insert.run(row);
-        if (changes > 0) index.run(lastInsertRowid, text.slice(0, LONGEST_TEXT), ownerWord(instance));
+        if (changes === 0) continue;
+        const words = new Set(text.match(WORD));
+        index.run(lastInsertRowid, [...words].map(inPart(part)).join(" "), ownerWord(instance));
+        size += text.length + ENTRY;
+        if (size < PART) continue;
+        part += 1;
+        size = 0;
       }
-      move.run(position);
+      move.run({ position, part, size });
     });
     const forgetWords = db.prepare<[string]>(
       "DELETE FROM words WHERE rowid IN (SELECT id FROM entries WHERE key = ?)",
@@ -128,8 +160,7 @@ class SqliteSearchIndex implements OpenSearchIndex {
       forget.run(key);
     });
     this.#find = db.prepare<[object], Row>(`
-      SELECT key, number, kind, at, sender, recipient,
-        snippet(words, 0, char(1), char(2), '…', 24) AS snippet
+      SELECT key, number, kind, at, sender, recipient, entries.text AS text
       FROM words CROSS JOIN entries ON entries.id = words.rowid
       WHERE words MATCH @match AND (@kind IS NULL OR kind = @kind) AND (@agent IS NULL OR agent = @agent)
         AND at >= @since
@@ -138,24 +169,35 @@ class SqliteSearchIndex implements OpenSearchIndex {
   }
 
   get position(): number {
-    return this.#position.get() ?? 0;
+    return this.#progress.position;
   }
 
   add(entries: readonly SearchableEntry[], position: number): void {
     this.#add(entries, position);
   }
 
-  find({ words, instance, kind, agent, since = 0, limit }: SearchQuery): FoundEntry[] {
-    if (words.length === 0) return [];
-    // Words are quoted, so that none of their characters is an operator.
-    const terms = words.map(
-      (word, at) => `"${word.replaceAll('"', '""')}"${at === words.length - 1 ? "*" : ""}`,
-    );
+  *find({ words, instance, kind, agent, since = 0, limit }: SearchQuery): Generator<FoundEntry[], void> {
+    if (words.length === 0) return;
     const owner = instance === undefined ? "" : ` AND owner : "${ownerWord(instance)}"`;
-    const match = `text : (${terms.join(" AND ")})${owner}`;
-    return this.#find
-      .all({ match, kind: kind ?? null, agent: agent ?? null, since, limit })
-      .map(({ sender, recipient, ...row }) => ({ ...row, from: sender, to: recipient }));
+    const toSnippet = snippetsOf(words);
+    let left = limit;
+    for (let { part } = this.#progress; part >= 0 && left > 0; part -= 1) {
+      // Words are quoted, so that none of their characters is an operator.
+      const terms = words
+        .map(inPart(part))
+        .map((word, at) => `"${word.replaceAll('"', '""')}"${at === words.length - 1 ? "*" : ""}`);
+      const match = `text : (${terms.join(" AND ")})${owner}`;
+      const found = this.#find
+        .all({ match, kind: kind ?? null, agent: agent ?? null, since, limit: left })
+        .map(({ sender, recipient, text, ...row }) => ({
+          ...row,
+          from: sender,
+          to: recipient,
+          snippet: toSnippet(text),
+        }));
+      left -= found.length;
+      yield found;
+    }
   }
 
   remove(key: JournalKey): void {
@@ -165,6 +207,68 @@ class SqliteSearchIndex implements OpenSearchIndex {
   close(): void {
     this.#db.close();
   }
+
+  get #progress(): Progress {
+    return this.#readProgress.get() ?? { position: 0, part: 0, size: 0 };
+  }
+}
+
+/** As the index separates words. */
+const WORD = /[\p{L}\p{N}\p{M}]+/gu;
+
+/** A word as it is stored for a part. The number has a fixed length: no word of another part is like it. */
+function inPart(part: number): (word: string) => string {
+  const prefix = part.toString(36).padStart(6, "0");
+  return (word) => prefix + word;
+}
+
+/** As the index compares words: without case and diacritics. */
+function folded(word: string): string {
+  const plain = ASCII.test(word) ? word : word.normalize("NFD").replaceAll(/\p{M}/gu, "");
+  return plain.toLowerCase();
+}
+
+const ASCII = /^[!-~]*$/;
+
+/**
+ * Text around the first match, with every match in it marked. SQLite's own function takes quadratic time for a text in
+ * which a word occurs often.
+ */
+function snippetsOf(words: readonly string[]): (text: string) => string {
+  const wanted = new Set(words.map(folded));
+  const beginning = folded(words.at(-1) ?? "");
+  const isMatch = (word: string) => {
+    const plain = folded(word);
+    return wanted.has(plain) || plain.startsWith(beginning);
+  };
+  return (text) => {
+    const shown: { readonly word: string; readonly index: number }[] = [];
+    let skipped = false;
+    let isCut = false;
+    let matched = false;
+    for (const { 0: word, index } of text.matchAll(WORD)) {
+      isCut = shown.length === WORDS_IN_SNIPPET;
+      if (isCut) break;
+      shown.push({ word, index });
+      matched ||= isMatch(word);
+      if (matched || shown.length <= WORDS_BEFORE_MATCH) continue;
+      shown.shift();
+      skipped = true;
+    }
+    let snippet = skipped ? "…" : "";
+    let written = skipped ? (shown[0]?.index ?? 0) : 0;
+    for (const { word, index } of shown) {
+      const marked = isMatch(word) ? `\u0001${cut(word)}\u0002` : cut(word);
+      snippet += cut(text.slice(written, index)) + marked;
+      written = index + word.length;
+    }
+    return snippet + (isCut ? "…" : cut(text.slice(written)));
+  };
+}
+
+/** A word, or what is between two. */
+function cut(text: string): string {
+  return text.length > LONGEST_WORD ? `${text.slice(0, LONGEST_WORD)}…` : text;
 }
 
 /** One word per instance, so that the index itself keeps instances apart (law 6). */

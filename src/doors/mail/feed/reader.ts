@@ -1,14 +1,7 @@
 /** One listener of the feed: what it missed comes from the store, the rest from the hub, without loss or repetition. */
 import { entriesOf, type InstanceId, type Store } from "../../../engine/index.js";
 import { type EventStream, eventText, formatEvent } from "../../../extension/index.js";
-import {
-  byNumber,
-  byPosition,
-  type JournalKey,
-  type JournalRow,
-  pages,
-  systemLoop,
-} from "../../../journal/index.js";
+import { byNumber, type JournalKey, type JournalRow, pages, systemLoop } from "../../../journal/index.js";
 import type { CursorForm, Cursors, FeedPlace } from "../cursors.js";
 import type { Chunk } from "./chunk.js";
 import { EVERYONE, entriesJson, type FeedHub, type FeedListener, isTaskJournal } from "./hub.js";
@@ -16,6 +9,9 @@ import { addChange, audienceOf, type TaskChange } from "./notes.js";
 
 /** Commits that are read after a pause; a listener that missed more reads its lists again. */
 const MOST_MISSED = 20_000;
+/** What is read in one turn: rows of tasks, and characters of journals. */
+const ROWS_AT_ONCE = 100;
+const CHARACTERS_AT_ONCE = 256 * 1024;
 /** Characters that may wait for a listener; one that is slower reads from the store what it missed. */
 const MOST_WAITING = 4 * 1024 * 1024;
 
@@ -142,29 +138,42 @@ export class FeedReader implements FeedListener {
     return formatEvent({ event: "reset", id, data: { cursor: id } });
   }
 
+  /** Takes one of the caller's places: what many streams read at once would take much memory and time. */
   async #missedTasks(from: FeedPlace, upTo: number): Promise<void> {
     const { store, stream, hub } = this.#options;
+    const leave = await stream.place();
+    try {
+      const changes = await this.#changesBetween(from.tasks, upTo);
+      let looked = 0;
+      let note: string | undefined;
+      for (const [key, change] of changes) {
+        if (++looked % ROWS_AT_ONCE === 0) await stream.turn();
+        if (stream.signal.aborted) return;
+        const row = await store.tasks.byKey(key);
+        if (row === undefined) continue;
+        if (this.audience !== EVERYONE && audienceOf(row.instance) !== this.audience) continue;
+        if (note !== undefined) await stream.write(eventText("task", note));
+        note = hub.note(row, change);
+      }
+      if (note !== undefined) await stream.write(eventText("task", note, this.#id({ ...from, tasks: upTo })));
+    } finally {
+      leave();
+    }
+  }
+
+  async #changesBetween(after: number, upTo: number): Promise<Map<JournalKey, TaskChange>> {
+    const { store, stream } = this.#options;
     const changes = new Map<JournalKey, TaskChange>();
-    const read = (after: number, limit: number, characters: number) =>
-      store.readAll(after, limit, characters);
-    reading: for await (const rows of pages(read, from.tasks, byPosition, systemLoop)) {
+    for (let place = after; place < upTo && !stream.signal.aborted; ) {
+      await stream.turn();
+      const rows = await store.readAll(place, ROWS_AT_ONCE, CHARACTERS_AT_ONCE);
       for (const row of rows) {
-        if (row.position > upTo) break reading;
+        if (row.position > upTo) return changes;
         if (isTaskJournal(row.journal)) addChange(changes, row.journal, row.first, entriesOf(row));
       }
-      if (stream.signal.aborted) return;
+      place = rows.at(-1)?.position ?? upTo;
     }
-    const notes: string[] = [];
-    for (const [key, change] of changes) {
-      const row = await store.tasks.byKey(key);
-      if (row === undefined) continue;
-      if (this.audience !== EVERYONE && audienceOf(row.instance) !== this.audience) continue;
-      notes.push(hub.note(row, change));
-    }
-    for (const [at, note] of notes.entries()) {
-      const id = at === notes.length - 1 ? this.#id({ ...from, tasks: upTo }) : undefined;
-      await stream.write(eventText("task", note, id));
-    }
+    return changes;
   }
 
   async #missedEntries(from: FeedPlace, upTo: number): Promise<void> {

@@ -35,10 +35,12 @@ export function adminRoutes(door: MailDoor): Route[] {
       access: ADMINS,
       query: AdminTaskQuery,
       answers: { 200: { description: "A page of summaries, newest first.", schema: TaskPage } },
+      errors: ["overloaded"],
       async handle({ query, request }, caller) {
         noteAccess(request, caller, "an admin listed all tasks");
         const instance = query.owner === undefined ? undefined : instanceNamed(query.owner);
-        return { status: 200, body: await taskPage(door, toFilter(query, instance)) };
+        const nextTurn = await request.reading(caller);
+        return { status: 200, body: await taskPage(door, toFilter(query, instance), nextTurn) };
       },
     }),
     defineRoute({

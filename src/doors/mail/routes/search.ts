@@ -64,6 +64,7 @@ export function searchRoutes({ mailroom, search }: MailDoor): Route[] {
       access: USERS_AND_ADMINS,
       query: SearchQuery,
       answers: { 200: { description: "The matches.", schema: SearchPage } },
+      errors: ["overloaded"],
       async handle({ query, request }, caller) {
         const { q, kind, agent, since, limit = 50, own } = query;
         const words = wordsOf(q);
@@ -72,14 +73,18 @@ export function searchRoutes({ mailroom, search }: MailDoor): Route[] {
         }
         const isAdmin = caller.principal.role === "admin" && own !== true;
         if (isAdmin) noteAccess(request, caller, "an admin searched all tasks");
-        const { found, complete, progress } = await search.find({
-          words,
-          limit,
-          ...(!isAdmin && { instance: caller.instance }),
-          ...(kind !== undefined && { kind }),
-          ...(agent !== undefined && { agent }),
-          ...(since !== undefined && { since: Date.parse(since) }),
-        });
+        const nextTurn = await request.reading(caller);
+        const { found, complete, progress } = await search.find(
+          {
+            words,
+            limit,
+            ...(!isAdmin && { instance: caller.instance }),
+            ...(kind !== undefined && { kind }),
+            ...(agent !== undefined && { agent }),
+            ...(since !== undefined && { since: Date.parse(since) }),
+          },
+          nextTurn,
+        );
         const hits = [];
         for (const { key, number, ...hit } of found) {
           const row = await mailroom.store.tasks.byKey(key);

@@ -39,7 +39,8 @@ export function taskRoutes(door: MailDoor): Route[] {
       errors: ["overloaded"],
       async handle({ query, request }, caller) {
         if (Object.keys(query).length === 0) return request.newestTasks(caller, NEWEST);
-        return { status: 200, body: await taskPage(door, toFilter(query, caller.instance)) };
+        const nextTurn = await request.reading(caller);
+        return { status: 200, body: await taskPage(door, toFilter(query, caller.instance), nextTurn) };
       },
     }),
     defineRoute({
