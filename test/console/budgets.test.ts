@@ -98,6 +98,8 @@ describe.skipIf(BROWSER === undefined)("a task that reached a limit", () => {
       const field = page.getByLabel("New limit");
       await field.waitFor();
       expect(await field.inputValue()).toBe("2");
+      await page.getByText("desk reached a limit").first().waitFor();
+      expect(await page.getByText("is on hold").count()).toBe(0);
       await expectAccessible(page, "a reached limit");
       await page.keyboard.press("a");
       await page.locator("[data-answer]:focus").waitFor();

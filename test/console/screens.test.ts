@@ -112,7 +112,7 @@ describe.skipIf(BROWSER === undefined)("the console's screens", () => {
   ];
   const ofServer = (): Screens => [
     ["swarm", ".graph .flow"],
-    ["system", ".plot canvas"],
+    ["system", "text=on disk before anything is acknowledged"],
     ["federation", "text=auditor"],
     ["federation/vendor", "text=Checkout p99"],
     ["federation/auditor", "text=answered"],
