@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Principal, Role } from "../auth/index.js";
 import type { DescribedRoute } from "./route.js";
+import type { NextTurn } from "./stream.js";
 
 export interface MountedCall {
   readonly request: IncomingMessage;
@@ -15,6 +16,8 @@ export interface MountedCall {
    * @throws MailroomError `overloaded` when too many wait
    */
   reading(): Promise<void>;
+  /** Waits for the next turn of the caller. */
+  readonly turn: NextTurn;
 }
 
 /** One method of a mount, as the OpenAPI document describes it. */

@@ -64,6 +64,7 @@ export function installMounts(
               place ??= takeReadingPlace(context, name, reply.raw);
               await place;
             },
+            turn: async () => context.turns.whole(name),
           });
         } catch (error) {
           request.log.error({ err: error }, "a request failed");

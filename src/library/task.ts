@@ -119,10 +119,10 @@ export class Task {
     return facts.status;
   }
 
-  /** The whole task in the reference's format, including its events. */
-  async record(): Promise<TaskRecord> {
+  /** The whole task in the reference's format, including its events unless `events` is false. */
+  async record(options: { events?: boolean } = {}): Promise<TaskRecord> {
     const events: MailEvent[] = [];
-    for await (const event of this.events()) events.push(event);
+    if (options.events !== false) for await (const event of this.events()) events.push(event);
     const title = await this.#title(this.key);
     return this.#read((state) => recordOf(state, events, title, this.#runtime.rules));
   }

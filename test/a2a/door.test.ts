@@ -127,7 +127,7 @@ describe("a separate A2A endpoint", () => {
     const handle = async (request: IncomingMessage, response: ServerResponse) => {
       await before(response);
       const caller = { role: "user", id: "ann", provider: "dev" } as const;
-      await door.handle({ request, response, caller, body, reading: async () => {} });
+      await door.handle({ request, response, caller, body, reading: async () => {}, turn: async () => {} });
     };
     http = createServer((request, response) => void handled.push(handle(request, response)));
     await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));

@@ -84,7 +84,8 @@ beforeEach(async () => {
   door = createMcpHttpDoor(new McpDoor(mailroom, { onError: (error) => reported.push(error) }));
   http = createServer((request, response) => {
     const caller = principalOf(request.headers.authorization);
-    const call = { request, response, caller, body: undefined, reading: () => reading() };
+    const parts = { request, response, caller, body: undefined, turn: async () => {} };
+    const call = { ...parts, reading: () => reading() };
     door.handle(call).catch((error: unknown) => {
       response.writeHead(hasCode(error, "forbidden") ? 403 : 500).end(String(error));
     });

@@ -1,9 +1,15 @@
 /** The methods of A2A for one caller. All data comes from journals, except the ids of received messages. */
 import type { ListTasksRequest, ListTasksResponse } from "@a2a-js/sdk";
 import type { A2ARequestHandler } from "@a2a-js/sdk/server";
-import { isUuid } from "../../base/index.js";
-import { type InstanceId, type JournalLocation, type RowsFor, readDecisions } from "../../engine/index.js";
-import type { AnswersForOthers } from "../../extension/index.js";
+import { isUuid, MailroomError, type Semaphore } from "../../base/index.js";
+import {
+  type InstanceId,
+  type JournalLocation,
+  type NumberedEntry,
+  type RowsFor,
+  readDecisions,
+} from "../../engine/index.js";
+import type { AnswersForOthers, NextTurn } from "../../extension/index.js";
 import type { Approval, Instance, Mailroom, Task as MailTask } from "../../library/index.js";
 import { failureOf, type Report } from "./failures.js";
 import { GrowingAnswer } from "./growing-answer.js";
@@ -44,6 +50,7 @@ import {
 const LISTED = 200;
 const PAGE = 50;
 const MAX_PAGE = 100;
+const ENTRIES_OF_A_TURN = 200;
 
 export interface HandlerParts {
   readonly mailroom: Mailroom;
@@ -53,6 +60,9 @@ export interface HandlerParts {
   readonly answers: AnswersForOthers;
   /** Aborts when the caller disconnects or the server closes. Waiting ends; the task continues. */
   readonly signal: AbortSignal;
+  readonly turn: NextTurn;
+  /** Whole journals that are read at once, by caller. */
+  readonly reads: Semaphore;
   /** Rejects caller-chosen context ids that are not UUIDs (decision A3). */
   readonly strictIds: boolean;
   /** Receives internal errors. */
@@ -75,10 +85,25 @@ export class A2aHandler implements A2ARequestHandler {
   readonly #sent: SentMessages;
   readonly #answers: AnswersForOthers;
   readonly #signal: AbortSignal;
+  readonly #turn: NextTurn;
+  readonly #reads: Semaphore;
+  /** How many were read. */
+  #entries = 0;
   readonly #strictIds: boolean;
   readonly #report: Report;
 
-  constructor({ mailroom, instance, card, sent, answers, signal, strictIds, report }: HandlerParts) {
+  constructor({
+    mailroom,
+    instance,
+    card,
+    sent,
+    answers,
+    signal,
+    turn,
+    reads,
+    strictIds,
+    report,
+  }: HandlerParts) {
     this.#mailroom = mailroom;
     this.#instance = instance;
     this.#tasks = mailroom.instance(instance);
@@ -86,6 +111,8 @@ export class A2aHandler implements A2ARequestHandler {
     this.#sent = sent;
     this.#answers = answers;
     this.#signal = signal;
+    this.#turn = turn;
+    this.#reads = reads;
     this.#strictIds = strictIds;
     this.#report = report;
   }
@@ -321,11 +348,28 @@ export class A2aHandler implements A2ARequestHandler {
     return task === undefined ? undefined : this.#read(task, Number.POSITIVE_INFINITY);
   }
 
+  /** Many calls of one caller read together no more in a turn than one does. */
+  async *#journalOf(task: MailTask): AsyncGenerator<NumberedEntry, void, undefined> {
+    for await (const next of task.journal()) {
+      this.#entries += 1;
+      if (this.#entries % ENTRIES_OF_A_TURN === 0) {
+        await this.#turn();
+        if (this.#signal.aborted) throw new MailroomError("aborted", "the client has left");
+      }
+      yield next;
+    }
+  }
+
   /** The round to which an entry of the journal belongs. */
-  async #read(task: MailTask, number: number): Promise<Found> {
+  #read(task: MailTask, number: number): Promise<Found> {
+    return this.#reads.run(() => this.#readNow(task, number), `${this.#instance.role}:${this.#instance.id}`);
+  }
+
+  async #readNow(task: MailTask, number: number): Promise<Found> {
+    if (this.#signal.aborted) throw new MailroomError("aborted", "the client has left");
     const rounds = new RoundReader();
     let read = 0;
-    for await (const next of task.journal()) {
+    for await (const next of this.#journalOf(task)) {
       rounds.apply(next.number, next.entry);
       read = next.number;
     }
@@ -344,7 +388,7 @@ export class A2aHandler implements A2ARequestHandler {
       const task = await this.#tasks.task(id);
       if (task === undefined) continue;
       const rounds = new RoundReader();
-      for await (const { number, entry } of task.journal()) rounds.apply(number, entry);
+      for await (const { number, entry } of this.#journalOf(task)) rounds.apply(number, entry);
       found.push(...rounds.all.map((round) => ({ task, round })));
     }
     return found;

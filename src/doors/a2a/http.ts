@@ -3,9 +3,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from "@a2a-js/sdk/server";
 import { instanceOf, type Principal } from "../../auth/index.js";
-import { isRecord, systemClock } from "../../base/index.js";
+import { isRecord, Semaphore, systemClock } from "../../base/index.js";
 import { onDisconnect, SseWriter } from "../../base/node.js";
-import { AnswersForOthers } from "../../extension/index.js";
+import { AnswersForOthers, type NextTurn } from "../../extension/index.js";
 import type { Mailroom } from "../../library/index.js";
 import type { A2aStore } from "../../store/index.js";
 import { cardOf } from "./card.js";
@@ -32,6 +32,8 @@ export interface A2aCall {
   readonly body: unknown;
   /** Resolves when the caller may read contents of tasks. */
   reading(): Promise<void>;
+  /** Waits for the next turn of the caller. */
+  readonly turn: NextTurn;
 }
 
 export interface A2aHttpDoor {
@@ -57,6 +59,8 @@ export interface A2aHttpOptions {
 
 /** Milliseconds between heartbeats of an idle stream. */
 const HEARTBEAT = 15_000;
+/** Journals that are read at once for one caller. */
+const READS_PER_CALLER = 2;
 
 export function createA2aHttpDoor(options: A2aHttpOptions): A2aHttpDoor {
   const { mailroom, state, url, strictIds = false, patience = 30_000, onError: report = () => {} } = options;
@@ -64,15 +68,17 @@ export function createA2aHttpDoor(options: A2aHttpOptions): A2aHttpDoor {
   const answers = new AnswersForOthers(mailroom, { adminsActForOwners });
   const closing = new AbortController();
   const sent = new SentMessages(state);
+  const reads = new Semaphore({ perKey: READS_PER_CALLER });
   return {
-    async handle({ request, response, caller, body, reading }) {
+    async handle({ request, response, caller, body, reading, turn }) {
       const instance = instanceOf(caller);
       if (instance === undefined) throw new Error(`role '${caller.role}' has no tasks`);
       const gone = new AbortController();
       onDisconnect(response, () => gone.abort());
       const signal = AbortSignal.any([closing.signal, gone.signal]);
       const card = cardOf(mailroom.swarm, { url: url(request) });
-      const handler = new A2aHandler({ mailroom, instance, card, sent, answers, signal, strictIds, report });
+      const parts = { mailroom, instance, card, sent, answers, signal, strictIds, report };
+      const handler = new A2aHandler({ ...parts, turn, reads });
       const requestedVersion = headerOf(request, A2A_VERSION_HEADER);
       const context = new ServerCallContext({
         user: { isAuthenticated: true, userName: `${instance.role}:${instance.id}` },

@@ -22,9 +22,9 @@ export function createMcpHttpDoor(door: McpDoor, onError: (error: Error) => void
   });
   const serve = toNodeHandler(handler, { onerror: onError });
   return {
-    async handle({ request, response, caller, body, reading }) {
+    async handle({ request, response, caller, body, reading, turn }) {
       door.check(caller);
-      await serve(requestOf(request, { ...caller, reading }), response, body);
+      await serve(requestOf(request, { ...caller, reading, turn }), response, body);
     },
     close: () => handler.close(),
   };
@@ -41,13 +41,18 @@ function requestOf(request: IncomingMessage, caller: Caller) {
 }
 
 /** The handler passes this through unchanged. The credential stays in the listener. */
-function authOf({ role, id, reading }: Caller): AuthInfo {
-  return { token: "", clientId: `${role}:${id}`, scopes: [], extra: { role, id, reading } };
+function authOf({ role, id, reading, turn }: Caller): AuthInfo {
+  return { token: "", clientId: `${role}:${id}`, scopes: [], extra: { role, id, reading, turn } };
 }
 
 function callerOf(auth: AuthInfo | undefined): Caller {
-  const { role, id, reading } = auth?.extra ?? {};
+  const { role, id, reading, turn } = auth?.extra ?? {};
   if (typeof id === "string" && (role === "user" || role === "admin" || role === "member"))
-    return { role, id, ...(typeof reading === "function" && { reading: async () => reading() }) };
+    return {
+      role,
+      id,
+      ...(typeof reading === "function" && { reading: async () => reading() }),
+      ...(typeof turn === "function" && { turn: async () => turn() }),
+    };
   throw new MailroomError("forbidden", "the request has no authenticated caller");
 }

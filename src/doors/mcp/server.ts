@@ -2,7 +2,7 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { instanceOf, type Principal } from "../../auth/index.js";
 import { MailroomError } from "../../base/index.js";
-import { AnswersForOthers } from "../../extension/index.js";
+import { AnswersForOthers, type NextTurn } from "../../extension/index.js";
 import type { Mailroom } from "../../library/index.js";
 import { addAnswerTools } from "./answer-tools.js";
 import { Mailboxes } from "./mailboxes.js";
@@ -13,6 +13,8 @@ import { addUserTools } from "./user-tools.js";
 export interface Caller extends Pick<Principal, "role" | "id"> {
   /** Resolves when the caller may read contents of tasks. Default: at once. */
   readonly reading?: () => Promise<void>;
+  /** Waits for the next turn of the caller. Default: it is at once. */
+  readonly turn?: NextTurn;
 }
 
 export interface McpDoorOptions {
@@ -65,8 +67,8 @@ export class McpDoor {
       { instructions: instructionsFor(caller, swarm.name, swarm.description) },
     );
     const { strictIds = false, onError: report = () => {} } = this.#options;
-    const { reading = async () => {} } = caller;
-    const host: ToolHost = { server, report, reading };
+    const { reading = async () => {}, turn = async () => {} } = caller;
+    const host: ToolHost = { server, report, reading, turn };
     const instance = caller.role === "member" ? undefined : instanceOf(caller);
     if (instance !== undefined) {
       addUserTools(host, this.#mailroom.instance(instance), strictIds);

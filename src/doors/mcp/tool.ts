@@ -35,6 +35,8 @@ export interface ToolOptions<S extends StandardSchemaWithJSON> {
 export interface ToolHost {
   /** Called before contents of tasks are read. */
   readonly reading: () => Promise<void>;
+  /** Waits for the next turn of the caller. */
+  readonly turn: () => Promise<void>;
   readonly server: McpServer;
   readonly report: (error: Error) => void;
 }

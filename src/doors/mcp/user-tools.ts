@@ -94,12 +94,14 @@ export function addUserTools(host: ToolHost, instance: Instance, strictIds: bool
     input: z.strictObject({ task_id }),
     run: async ({ task_id: taskId }) => {
       await host.reading();
-      const {
-        events,
-        task_message_queue: _queue,
-        ...record
-      } = await (await instance.requireTask(taskId)).record();
-      const response = events.findLast(endsRound)?.data.response;
+      const task = await instance.requireTask(taskId);
+      let response: string | undefined;
+      let read = 0;
+      for await (const event of task.events()) {
+        if (endsRound(event)) response = event.data.response;
+        if (++read % EVENTS_AT_ONCE === 0) await host.turn();
+      }
+      const { events: _events, task_message_queue: _queue, ...record } = await task.record({ events: false });
       return {
         text: `task ${taskId} is ${record.status}${response === undefined ? "" : `\n\n${response}`}`,
         data: { ...record, ...(response !== undefined && { response }) },
