@@ -6,8 +6,8 @@ import type { NextTurn } from "../extension/index.js";
 import type { HttpContext } from "./context.js";
 
 /**
- * Resolves when the caller may read, with a function that waits for its next turn. The place is held until the response is sent; a client that takes nothing of it for
- * `limits.stream_stall_timeout` is disconnected.
+ * Resolves when the caller may read, with a function that waits for its next turn. The place is held until the response
+ * is sent; a client that takes nothing of it for `limits.stream_stall_timeout` is disconnected.
  * @throws MailroomError `overloaded` when too many wait
  */
 export async function takeReadingPlace(
