@@ -36,9 +36,9 @@ const DOOR: Mount = {
   roles: ["user"],
   async handle({ request, response, reading }) {
     const name = request.url?.split("?")[1] ?? "";
-    await reading();
+    if (!name.startsWith("at-once")) await reading();
     started.push(name);
-    response.end(name.startsWith("small") ? "{}" : LARGE);
+    response.end(name.startsWith("large") ? LARGE : "{}");
   },
 };
 
@@ -52,19 +52,28 @@ afterEach(async () => {
   await harness.close();
 });
 
-/** A client that never reads. */
-function unread(name: string): Socket {
+function open(): Socket {
   const { port } = new URL(harness.url);
   const socket = connect(Number(port), "127.0.0.1");
   socket.on("error", () => {});
-  socket.pause();
-  socket.write(`GET /large?${name} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${ANN}\r\n\r\n`);
   sockets.push(socket);
   return socket;
 }
 
+function ask(socket: Socket, name: string, token: string): void {
+  socket.write(`GET /large?${name} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${token}\r\n\r\n`);
+}
+
+/** A client that never reads. */
+function unread(name: string): Socket {
+  const socket = open();
+  socket.pause();
+  ask(socket, name, ANN);
+  return socket;
+}
+
 it("an unread answer holds its place: the same caller waits, others do not", async () => {
-  const holders = Array.from({ length: PLACES }, (_, n) => unread(`ann-${n}`));
+  const holders = Array.from({ length: PLACES }, (_, n) => unread(`large-${n}`));
   while (started.length < PLACES) await nextTurn();
   const waiting = harness.call("/large?small-ann", { token: ANN });
   const search = harness.call("/search?q=word", { token: ANN });
@@ -77,7 +86,7 @@ it("an unread answer holds its place: the same caller waits, others do not", asy
 });
 
 it("a client that takes nothing of its answer is disconnected, and its place is free again", async () => {
-  const holders = Array.from({ length: PLACES }, (_, n) => unread(`ann-${n}`));
+  const holders = Array.from({ length: PLACES }, (_, n) => unread(`large-${n}`));
   while (started.length < PLACES) await nextTurn();
   const waiting = harness.call("/large?small-ann", { token: ANN });
   const closed = holders.map((socket) => once(socket, "close"));
@@ -91,4 +100,18 @@ it("a client that takes nothing of its answer is disconnected, and its place is 
   expect((await waiting).status).toBe(200);
   for (const socket of holders) socket.resume();
   await Promise.all(closed);
+});
+
+it("one request of a caller begins in a turn of the event loop, so others do not wait for all of them", async () => {
+  const many = 60;
+  const clients = Array.from({ length: many + 1 }, open);
+  // The server has accepted every connection then.
+  for (const socket of clients) ask(socket, "at-once", ANN);
+  await Promise.all(clients.map((socket) => once(socket, "data")));
+  started = [];
+  for (const [n, socket] of clients.entries())
+    if (n < many) ask(socket, "at-once", ANN);
+    else ask(socket, "at-once-bob", BOB);
+  while (started.length <= many) await nextTurn();
+  expect(started.indexOf("at-once-bob")).toBeLessThan(many / 2);
 });
