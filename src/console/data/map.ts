@@ -1,5 +1,5 @@
 /** Conversations over the server's WebSocket: JSON-RPC, and a subscription to what happens. */
-import { caller, ROOT, readProof } from "./api.js";
+import { caller, callerName, ROOT, readProof } from "./api.js";
 
 interface Waiting {
   readonly resolve: (text: string) => void;
@@ -16,8 +16,11 @@ export class MapConnection {
   #next = 1;
   #closed = false;
 
-  /** @param onEvent something happened in a conversation that the caller sees */
-  constructor(onEvent: () => void, onLost: () => void) {
+  /**
+   * @param onEvent something happened in a conversation that the caller sees
+   * @param as another principal than the caller, in development mode
+   */
+  constructor(onEvent: () => void, onLost: () => void, as = callerName()) {
     this.#onEvent = onEvent;
     const url = new URL("map", ROOT);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
@@ -33,7 +36,7 @@ export class MapConnection {
       this.#socket.addEventListener("close", () =>
         reject(new Error("the server does not take this connection")),
       );
-    }).then(() => this.#enter());
+    }).then(() => this.#enter(as));
     this.ready.catch(() => {});
   }
 
@@ -42,11 +45,10 @@ export class MapConnection {
     this.#socket.close();
   }
 
-  async #enter(): Promise<void> {
-    const who = caller.value;
+  async #enter(as: string): Promise<void> {
     const auth =
-      who?.dev === true
-        ? { method: "bearer", token: `${who.role}:${who.id}` }
+      caller.value?.dev === true
+        ? { method: "bearer", token: as }
         : { method: "console", credential: readProof() ?? "" };
     await this.call("map/connect", { protocolVersion: 1, participantType: "client", auth });
     await this.call("map/subscribe", { filter: {} }).catch(() => {});

@@ -2,7 +2,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { caller, callerName } from "../../data/api.js";
 import { MapConnection } from "../../data/map.js";
-import { ago, clock, firstLine, plural } from "../../model/words.js";
+import { audienceOf, type Member, type Visibility } from "../../model/member-words.js";
+import { ago, clock, plural } from "../../model/words.js";
 import { useKeys } from "../../nav/keys.js";
 import { go, href, route } from "../../nav/route.js";
 import { useTop } from "../../nav/title.js";
@@ -12,6 +13,7 @@ import { Dialog, Kbd, Panel, Tabs, toast, useNow } from "../../ui/kit.js";
 import { Markdown, Text } from "../../ui/text.js";
 import { SearchButton } from "../parts/search-button.js";
 import { ErrorState, Waiting } from "../parts/states.js";
+import { Audience, Members } from "./members.js";
 
 interface Conversation {
   readonly id: string;
@@ -25,12 +27,6 @@ interface Conversation {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-interface Participant {
-  readonly id: string;
-  readonly type: string;
-  readonly role: string;
-}
-
 interface Turn {
   readonly id: string;
   readonly participant: string;
@@ -39,7 +35,7 @@ interface Turn {
   readonly content: unknown;
   readonly threadId?: string;
   readonly inReplyTo?: string;
-  readonly visibility?: { readonly type: string; readonly ids?: readonly string[] };
+  readonly visibility?: Visibility;
 }
 
 type Which = "all" | "talk" | "tasks";
@@ -188,20 +184,45 @@ function Opened({
   readonly changes: number;
 }) {
   const [turns, setTurns] = useState<readonly Turn[]>([]);
-  const [members, setMembers] = useState<readonly Participant[]>([]);
+  const [members, setMembers] = useState<readonly Member[]>([]);
   const [summary, setSummary] = useState<string | undefined>(undefined);
   const [thread, setThread] = useState<string | undefined>(undefined);
   const [text, setText] = useState("");
-  const [only, setOnly] = useState("");
+  const [audience, setAudience] = useState<readonly string[]>([]);
+  /** Another member, as whom the turns are read. */
+  const [eyes, setEyes] = useState<string | undefined>(undefined);
   const end = useRef<HTMLDivElement>(null);
   const id = one.id;
   useEffect(() => {
-    map.call<{ turns: Turn[] }>("mail/turns/list", { conversationId: id, limit: 500 }).then(
-      (page) => setTurns(page.turns),
-      (error: unknown) => toast(error instanceof Error ? error.message : String(error), "bad"),
-    );
+    let current = true;
+    const reader =
+      eyes === undefined
+        ? map
+        : new MapConnection(
+            () => {},
+            () => {},
+            eyes,
+          );
+    reader.ready
+      .then(() => reader.call<{ turns: Turn[] }>("mail/turns/list", { conversationId: id, limit: 500 }))
+      .then(
+        (page) => {
+          if (current) setTurns(page.turns);
+        },
+        (error: unknown) => {
+          if (!current) return;
+          toast(error instanceof Error ? error.message : String(error), "bad");
+          setEyes(undefined);
+        },
+      );
+    return () => {
+      current = false;
+      if (reader !== map) reader.close();
+    };
+  }, [id, changes, eyes]);
+  useEffect(() => {
     map
-      .call<{ participants?: Participant[] }>("mail/get", {
+      .call<{ participants?: Member[] }>("mail/get", {
         conversationId: id,
         include: { participants: true },
       })
@@ -219,7 +240,7 @@ function Opened({
         contentType: "text",
         content: { text },
         ...(thread !== undefined && { threadId: thread }),
-        ...(only !== "" && { visibility: { type: "participants", ids: [only] } }),
+        ...(audience.length > 0 && { visibility: { type: "participants", ids: audience } }),
       });
       setText("");
     } catch (error) {
@@ -231,6 +252,7 @@ function Opened({
     if (threadId !== undefined) threads.set(threadId, (threads.get(threadId) ?? 0) + 1);
   const shown = thread === undefined ? turns : turns.filter(({ threadId }) => threadId === thread);
   const task = one.metadata.task_id;
+  const others = members.filter(({ id: member, leftAt }) => leftAt === undefined && member !== callerName());
   return (
     <div class="task-view">
       <div class="needs-bar talk-bar">
@@ -241,8 +263,7 @@ function Opened({
           <Text>{one.subject ?? one.id}</Text>
         </b>
         <span class="cut">
-          {one.status} · {plural(members.length || one.participantCount, "member")} · created by{" "}
-          <Text>{one.createdBy}</Text>
+          {one.status} · created by <Text>{one.createdBy}</Text>
         </span>
         <span class="grow" />
         {typeof task === "string" && (
@@ -263,6 +284,11 @@ function Opened({
           Summarize
         </button>
       </div>
+      <Members
+        members={members}
+        count={one.participantCount}
+        onLook={caller.value?.dev === true ? setEyes : undefined}
+      />
       <div class="talk-view scroll" tabIndex={0} role="log" aria-label="Turns">
         {summary !== undefined && (
           <Panel title="Summary" note={`of ${plural(turns.length, "turn")}`}>
@@ -270,6 +296,13 @@ function Opened({
               <Markdown text={summary} />
             </div>
           </Panel>
+        )}
+        {eyes !== undefined && (
+          <div>
+            <button type="button" class="chip on" onClick={() => setEyes(undefined)}>
+              as <Text>{eyes}</Text> sees it ×
+            </button>
+          </div>
         )}
         {thread !== undefined && (
           <button type="button" class="chip on" onClick={() => setThread(undefined)}>
@@ -283,12 +316,7 @@ function Opened({
                 <Text>{turn.participant}</Text>
               </b>
               <span class="num">{clock(turn.timestamp, false)}</span>
-              {turn.visibility !== undefined && turn.visibility.type !== "all" && (
-                <span class="wait">
-                  <Icon name="lock" size={12} /> visible to:{" "}
-                  <Text>{turn.visibility.ids?.join(", ") ?? turn.visibility.type}</Text>
-                </span>
-              )}
+              <VisibleTo turn={turn} />
               {turn.threadId !== undefined && thread === undefined && (
                 <button type="button" class="link" onClick={() => setThread(turn.threadId)}>
                   {plural(threads.get(turn.threadId) ?? 1, "turn")} in a thread
@@ -300,7 +328,7 @@ function Opened({
         ))}
         <div ref={end} />
       </div>
-      {one.status === "active" && (
+      {one.status === "active" && eyes === undefined && (
         <div class="composer">
           <textarea
             class="field"
@@ -317,17 +345,10 @@ function Opened({
             }}
           />
           <div class="row-of">
-            <label class="check">
-              to
-              <select class="field" value={only} onChange={(event) => setOnly(event.currentTarget.value)}>
-                <option value="">everybody</option>
-                {members.map((member) => (
-                  <option value={member.id} key={member.id}>
-                    {`only ${firstLine(member.id, 40)}`}
-                  </option>
-                ))}
-              </select>
-            </label>
+            {/* Everybody in a task sees all of its mail. */}
+            {typeof task !== "string" && others.length > 0 && (
+              <Audience members={others} value={audience} onChange={setAudience} />
+            )}
             <span class="grow" />
             <button
               type="button"
@@ -341,6 +362,16 @@ function Opened({
         </div>
       )}
     </div>
+  );
+}
+
+function VisibleTo({ turn }: { readonly turn: Turn }) {
+  const names = audienceOf(turn.visibility, turn.participant);
+  if (names === undefined) return null;
+  return (
+    <span class="wait">
+      <Icon name="lock" size={12} /> visible to: <Text>{names}</Text>
+    </span>
   );
 }
 
