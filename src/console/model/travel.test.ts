@@ -76,6 +76,18 @@ describe("a task as of an entry", () => {
     }
   });
 
+  it("is not changed at a checkpoint by calls that start or wait for approval after it", () => {
+    const long = fc.tuple(anySwarm, fc.array(anyMove, { minLength: 120, maxLength: 120 }));
+    for (const [definition, moves] of fc.sample(long, { numRuns: 30, seed: 5 })) {
+      const task = new TestTask(definition, {});
+      for (const move of moves) make(task, move, definition);
+      const travel = new Travel();
+      travel.extend(numbered(task.entries));
+      for (let number = 64; number <= travel.last; number += 64)
+        expect(travel.at(number)).toEqual(fold(structuredClone(task.entries.slice(0, number))));
+    }
+  });
+
   it("is unknown outside the journal, and entries out of order are ignored", () => {
     const [one] = corpus;
     if (one === undefined) throw new Error("no corpus");

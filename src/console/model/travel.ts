@@ -79,7 +79,14 @@ function copyOf(state: TaskState): TaskState {
       turn:
         turn === undefined
           ? undefined
-          : { ...turn, pending: turn.pending.slice(), errors: turn.errors.slice() },
+          : {
+              ...turn,
+              pending: turn.pending.slice(),
+              running: turn.running.slice(),
+              asked: turn.asked.slice(),
+              edited: turn.edited.slice(),
+              errors: turn.errors.slice(),
+            },
     });
   }
   return {
