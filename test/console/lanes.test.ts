@@ -1,6 +1,7 @@
 /** A task with more agents than there is room for, and the list of the tasks of one of them. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { deferred } from "../../src/base/index.js";
 import { defineAgent, defineSwarm } from "../../src/index.js";
 import { actAs, BROWSER, expectAccessible, openBrowser, openPage } from "./browser.js";
 import { serve } from "./served.js";
@@ -114,5 +115,49 @@ describe.skipIf(BROWSER === undefined)("a task of many agents", () => {
     await page.getByRole("option", { name: "Tasks of worker3" }).click();
     await page.waitForURL(/agent=worker3/);
     await page.getByRole("option", { name: /Ask everybody/ }).waitFor();
+  });
+
+  it("tells above a lane what its agent does, now and as of an entry", async () => {
+    const known = deferred<void>();
+    onTestFinished(() => known.resolve());
+    const lead = defineAgent({
+      name: "lead",
+      enableEntrypoint: true,
+      canCompleteTasks: true,
+      commTargets: ["worker"],
+      run: ({ messages: [mail] }) => ({
+        calls: [
+          mail.message.sender.address_type === "agent"
+            ? { id: "c2", name: "task_complete", args: { finish_message: "It is known." } }
+            : { id: "c1", name: "send_request", args: { target: "worker", subject: "Why?", body: "Why?" } },
+        ],
+      }),
+    });
+    const worker = defineAgent({
+      name: "worker",
+      commTargets: ["lead"],
+      run: async () => {
+        await known.promise;
+        return {
+          calls: [
+            { id: "c1", name: "send_response", args: { target: "lead", subject: "Re", body: "Because." } },
+          ],
+        };
+      },
+    });
+    const served = await serve({ swarm: defineSwarm({ name: "pair", agents: [lead, worker] }), dev: true });
+    const id = await served.post("user:ann", "Find out why");
+    const page = await open(served.url, `tasks/${id}`);
+    const head = (name: string) => page.locator(".lane-name:visible", { hasText: name });
+    const answering = (name: string) => head(name).getByText("answers", { exact: true });
+    await answering("worker").waitFor();
+    expect(await answering("lead").count()).toBe(0);
+    known.resolve();
+    await head("lead").getByText("2 turns", { exact: true }).waitFor();
+    await answering("worker").waitFor({ state: "detached" });
+    await page.goto(`${served.url}/console/tasks/${id}?at=2`);
+    await answering("lead").waitFor();
+    expect(await answering("worker").count()).toBe(0);
+    await expectAccessible(page, "what agents do, above the lanes");
   });
 });

@@ -31,6 +31,7 @@ export function changesBetween(before: TaskState, after: TaskState): Change[] {
 export function doing(agent: AgentState | undefined): string {
   if (agent === undefined) return "not part of it yet";
   if (agent.open.length > 0) return "waits for a person";
+  if ((agent.turn?.asked.length ?? 0) > 0) return "waits for approval";
   const running = agent.turn?.running.map(({ call }) => call.name) ?? [];
   if (running.length > 0) return `runs ${running.join(", ")}`;
   if (agent.turn !== undefined) return "works on its calls";

@@ -5,9 +5,11 @@ import { duration, short } from "../model/words.js";
 import { agentColor, colorOf } from "./colors.js";
 import { type LanesScene, TRACK } from "./lanes-canvas.js";
 import type { ShownLanes } from "./lanes-fold.js";
-import { ROW } from "./lanes-rows.js";
+import { type LanesInput, ROW } from "./lanes-rows.js";
 
 const HEAD = 46;
+/** A third line: what agents do. */
+const DOING = 17;
 const SHORTEST_LABEL = 124;
 
 interface Slot {
@@ -24,7 +26,6 @@ export class LanesHead {
 
   constructor() {
     this.element.setAttribute("aria-hidden", "true");
-    this.element.style.height = `${HEAD}px`;
   }
 
   draw(
@@ -32,20 +33,23 @@ export class LanesHead {
     gutter: number,
     { first, step }: { readonly first: number; readonly step: number },
     scrollLeft: number,
+    doing: LanesInput["doing"],
   ): void {
-    const key = `${lanes.map((lane) => `${lane.id} ${lane.turns} ${lane.tokens}`).join("\n")} ${folded.length} ${gutter} ${step} ${scrollLeft}`;
+    const key = `${JSON.stringify(doing && [...doing])} ${lanes.map((lane) => `${lane.id} ${lane.turns} ${lane.tokens}`).join("\n")} ${folded.length} ${gutter} ${step} ${scrollLeft}`;
     if (key === this.#key) return;
     this.#key = key;
+    this.element.style.height = `${doing === undefined ? HEAD : HEAD + DOING}px`;
     while (this.#heads.length < lanes.length + 3) {
       const made = element("div", "lane-name");
-      made.append(element("b"), element("span"));
+      made.append(element("b"), element("span"), element("span", "doing"));
       this.#heads.push(made);
       this.element.append(made);
     }
     for (const [index, made] of this.#heads.entries()) {
       const lane = lanes[index - 2];
-      const [name, note] = [made.children[0], made.children[1]];
-      if (name === undefined || note === undefined) continue;
+      const [name, note, does] = made.children;
+      if (name === undefined || note === undefined || does === undefined) continue;
+      does.textContent = visibleString(doing?.get(lane?.id ?? "") ?? "");
       const isFold = index === lanes.length + 2 && folded.length > 0;
       made.hidden = (index >= lanes.length + 2 && !isFold) || (index < 2 && gutter < 100);
       if (index < 2) {
@@ -74,7 +78,7 @@ export class LanesHead {
               : headNote(lane, step);
         made.style.left = `${first + step * (index - 2.5) - scrollLeft}px`;
         made.style.width = `${step}px`;
-        made.title = visibleString(lane.id);
+        made.title = visibleString([lane.id, doing?.get(lane.id)].filter(Boolean).join(": "));
         made.style.setProperty(
           "--mark",
           lane.kind === "agent"

@@ -27,6 +27,8 @@ export interface LanesInput {
   /** Entries after it are faint. */
   readonly asOf: number | undefined;
   readonly thinking: readonly Thinking[];
+  /** What agents do now or at the cursor, by lane; undefined when the task has ended and nothing is looked back at. */
+  readonly doing: ReadonlyMap<string, string> | undefined;
   /** All lanes have a column, however many they are. */
   readonly unfolded: boolean;
   readonly now: number;

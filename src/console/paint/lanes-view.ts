@@ -196,7 +196,7 @@ export class LanesView {
       x: (lane) => xs.get(lane) ?? -100,
       y: (place) => rows.yOf(place) - top,
     };
-    this.#head.draw(this.#shown, gutter, columns, scrollLeft);
+    this.#head.draw(this.#shown, gutter, columns, scrollLeft, input.doing);
     paintLanes(paint, scene);
     this.#labels.draw(scene);
     // Some entries have no row of their own, and a row may be out of view.

@@ -1,6 +1,7 @@
 /** The lanes of the open task, in the document. */
 import { useEffect, useRef } from "preact/hooks";
 import type { OpenTask } from "../../data/journal.js";
+import { doing } from "../../model/diff.js";
 import { theme } from "../../nav/theme.js";
 import { type LanesFilter, LanesView, type Thinking } from "../../paint/lanes-view.js";
 
@@ -29,6 +30,21 @@ function thinkingIn(task: OpenTask): Thinking[] {
   return found;
 }
 
+/** What agents do now or at the cursor, in words; those that do nothing are left out. */
+function doingIn(task: OpenTask, asOf: number | undefined): Map<string, string> | undefined {
+  const status = task.status.value;
+  if (asOf === undefined && status !== "running" && status !== "paused") return undefined;
+  const state = asOf === undefined ? task.travel.newest : task.travel.at(asOf);
+  const found = new Map<string, string>();
+  for (const [name, agent] of state?.agents ?? []) {
+    // In a task that does not run, mail waits.
+    const works = state?.status === "running" || agent.open.length > 0 || agent.turn !== undefined;
+    const words = doing(agent);
+    if (works && words !== "idle") found.set(name, words);
+  }
+  return found;
+}
+
 export function Lanes({ task, filter, clock, unfolded, selected, asOf, onSelect, view }: LanesProps) {
   const host = useRef<HTMLDivElement>(null);
   const select = useRef(onSelect);
@@ -46,6 +62,7 @@ export function Lanes({ task, filter, clock, unfolded, selected, asOf, onSelect,
   const shade = theme.value;
   const status = task.status.value;
   useEffect(() => {
+    const words = doingIn(task, asOf);
     const show = () => {
       const thinking = asOf === undefined ? thinkingIn(task) : [];
       view.current?.update({
@@ -56,6 +73,7 @@ export function Lanes({ task, filter, clock, unfolded, selected, asOf, onSelect,
         selected,
         asOf,
         thinking,
+        doing: words,
         now: Date.now(),
       });
       return thinking.length > 0;
