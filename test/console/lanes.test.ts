@@ -3,6 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { deferred } from "../../src/base/index.js";
 import { defineAgent, defineSwarm } from "../../src/index.js";
+import { freePort } from "../kit/free-port.js";
 import { actAs, BROWSER, expectAccessible, openBrowser, openPage } from "./browser.js";
 import { serve } from "./served.js";
 
@@ -159,5 +160,38 @@ describe.skipIf(BROWSER === undefined)("a task of many agents", () => {
     await answering("lead").waitFor();
     expect(await answering("worker").count()).toBe(0);
     await expectAccessible(page, "what agents do, above the lanes");
+  });
+
+  it("tells above another swarm's lane that mail waits, and admins how often it was tried", async () => {
+    const lead = defineAgent({
+      name: "lead",
+      enableEntrypoint: true,
+      enableInterswarm: true,
+      canCompleteTasks: true,
+      commTargets: ["clerk@away"],
+      run: () => ({
+        calls: [
+          { id: "c1", name: "send_request", args: { target: "clerk@away", subject: "Open?", body: "Open?" } },
+        ],
+      }),
+    });
+    const swarm = defineSwarm({ name: "desk", enableInterswarm: true, agents: [lead] });
+    const served = await serve({ swarm, dev: true });
+    await served.call("/swarms", "admin:dev", {
+      name: "away",
+      base_url: `http://127.0.0.1:${await freePort()}`,
+      auth_token: "agent:desk",
+    });
+    const id = await served.post("user:ann", "Is the clerk there?");
+    const page = await open(served.url, `tasks/${id}`);
+    const away = (of: Page) => of.locator(".lane-name.foreign:visible .doing");
+    await away(page).getByText("mail waits", { exact: true }).waitFor();
+    const { key } = await served.journal("user:ann", id);
+    const { page: admins, context } = await openPage(browser, served.url);
+    onTestFinished(() => context.close());
+    await admins.goto(`${served.url}/console/all/${key}`);
+    await away(admins)
+      .getByText(/^mail waits, \d+ (?:try|tries)$/)
+      .waitFor();
   });
 });

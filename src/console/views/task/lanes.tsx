@@ -1,7 +1,11 @@
 /** The lanes of the open task, in the document. */
 import { useEffect, useRef } from "preact/hooks";
+import { isAdmin } from "../../data/api.js";
 import type { OpenTask } from "../../data/journal.js";
+import type { OutboxItem, OutboxPage } from "../../data/shapes.js";
+import { useRequest } from "../../data/use.js";
 import { doing } from "../../model/diff.js";
+import { plural } from "../../model/words.js";
 import { theme } from "../../nav/theme.js";
 import { type LanesFilter, LanesView, type Thinking } from "../../paint/lanes-view.js";
 
@@ -30,12 +34,29 @@ function thinkingIn(task: OpenTask): Thinking[] {
   return found;
 }
 
-/** What agents do now or at the cursor, in words; those that do nothing are left out. */
-function doingIn(task: OpenTask, asOf: number | undefined): Map<string, string> | undefined {
+/**
+ * What agents do now or at the cursor, in words; those that do nothing are left out. Of other swarms: the mail that has
+ * not reached them, with its tries if the outbox is known.
+ */
+function doingIn(
+  task: OpenTask,
+  asOf: number | undefined,
+  outbox: readonly OutboxItem[],
+): Map<string, string> | undefined {
   const status = task.status.value;
-  if (asOf === undefined && status !== "running" && status !== "paused") return undefined;
   const state = asOf === undefined ? task.travel.newest : task.travel.at(asOf);
+  const ended = status !== "running" && status !== "paused" && (state?.outbound ?? []).length === 0;
+  if (asOf === undefined && ended) return undefined;
   const found = new Map<string, string>();
+  for (const { swarm } of state?.outbound ?? []) {
+    const lane = task.lanes.lanes.find((one) => one.kind === "foreign" && one.swarm === swarm);
+    if (lane === undefined) continue;
+    const tries = outbox
+      .filter((item) => item.task_key === task.head.value?.key && item.target === swarm)
+      .map(({ attempts }) => attempts);
+    const most = Math.max(0, ...tries);
+    found.set(lane.id, most === 0 ? "mail waits" : `mail waits, ${plural(most, "try", "tries")}`);
+  }
   for (const [name, agent] of state?.agents ?? []) {
     // In a task that does not run, mail waits.
     const works = state?.status === "running" || agent.open.length > 0 || agent.turn !== undefined;
@@ -61,8 +82,14 @@ export function Lanes({ task, filter, clock, unfolded, selected, asOf, onSelect,
   const version = task.version.value;
   const shade = theme.value;
   const status = task.status.value;
+  const waits = asOf === undefined && (task.travel.newest?.outbound ?? []).length > 0;
+  const outbox = useRequest<OutboxPage>(
+    waits && isAdmin() ? "admin/outbox" : undefined,
+    { queue: "federation", status: "waiting", limit: 100 },
+    4_000,
+  ).value;
   useEffect(() => {
-    const words = doingIn(task, asOf);
+    const words = doingIn(task, asOf, outbox?.items ?? []);
     const show = () => {
       const thinking = asOf === undefined ? thinkingIn(task) : [];
       view.current?.update({
@@ -81,6 +108,6 @@ export function Lanes({ task, filter, clock, unfolded, selected, asOf, onSelect,
     if (!show()) return;
     const timer = setInterval(show, 500);
     return () => clearInterval(timer);
-  }, [version, filter, clock, unfolded, selected, asOf, shade, status]);
+  }, [version, filter, clock, unfolded, selected, asOf, shade, status, outbox]);
   return <div class="lanes" ref={host} />;
 }
