@@ -289,8 +289,9 @@ function addMessages(place: Place): void {
     .action(async (options: MeshOptions & Flags) => {
       const { run } = await load();
       const { swarm, count, limit } = options;
+      if (count === true) return done(await run("count_sent", { swarm }, options, terminal));
       const given = { swarm, limit: wholeNumber(String(limit), "--limit", 1, 100) };
-      done(await run(count === true ? "count_sent" : "sent", given, options, terminal));
+      done(await run("sent", given, options, terminal));
     });
 }
 
