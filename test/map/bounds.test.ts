@@ -64,9 +64,8 @@ describe("a peer that is being authenticated", () => {
     expect(reading).toBe(false);
     // As if the transport could not be paused: five of these exceed twice the limit.
     for (let id = 1; id <= 10; id++) ask(id, "mail/create", { subject: "ok", filler: LARGE });
-    expect(answers.map(({ id, error }) => [id, error?.code])).toEqual(
-      [6, 7, 8, 9, 10].map((id) => [id, 4000]),
-    );
+    await until(() => answers.length >= 5);
+    expect(answers.map(({ error }) => error?.code)).toEqual(Array(5).fill(4000));
     judge();
     await until(() => answers.length === 11 && reading);
     expect(answers.filter(({ result }) => result !== undefined)).toHaveLength(6);
