@@ -285,7 +285,7 @@ function Plot({ chart, series }: { readonly chart: Chart; readonly series: Serie
         width: element.clientWidth,
         height: 128,
         legend: { show: false },
-        padding: [8, 20, 0, 0],
+        padding: [8, 30, 0, 0],
         cursor: { sync: { key: "system" }, points: { show: false }, y: false },
         scales: { y: { range: (_, __, most) => [0, Math.max(most ?? 0, 1) * 1.08] } },
         axes: [
