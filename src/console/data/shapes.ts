@@ -3,11 +3,14 @@ import type { FeedEvent, RemoteSwarm, TaskStatus, WaitingCall } from "../../clie
 
 export type {
   Approval,
+  Conversation,
+  ConversationTurn,
   FeedTask,
   JournalPage,
   MeshOverview,
   OutboxItem,
   OutboxPage,
+  Participant,
   StatsPage,
   TaskCounts,
   TaskDigest,

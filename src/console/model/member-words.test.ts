@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { audienceOf, type Permissions, rightsOf } from "./member-words.js";
+import type { Permissions, Visibility } from "../../client/index.js";
+import { audienceOf, rightsOf } from "./member-words.js";
 
 const ALL: Permissions = {
   canSend: true,
@@ -13,7 +14,7 @@ const ALL: Permissions = {
 const NONE = { canSend: false, canCreateThreads: false, canInvite: false, canRemove: false };
 
 describe("members in words", () => {
-  it.each([
+  it.each<[Partial<Permissions>, string]>([
     [{}, "sees everything, internal turns too; may write, start threads, invite and remove"],
     [
       { canInvite: false, canRemove: false, canSeeInternal: false, historyAccess: "from-join" },
@@ -31,7 +32,7 @@ describe("members in words", () => {
     expect(rightsOf({ ...ALL, ...changes })).toBe(words);
   });
 
-  it.each([
+  it.each<[Visibility | undefined, string | undefined]>([
     [undefined, undefined],
     [{ type: "all" }, undefined],
     [{ type: "participants", ids: ["cook"] }, "cook, ann"],

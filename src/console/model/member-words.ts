@@ -1,27 +1,5 @@
 /** Members of a conversation: what each may do, and who sees a turn, in words. */
-
-export interface Permissions {
-  readonly canSend: boolean;
-  readonly canObserve: boolean;
-  readonly canInvite: boolean;
-  readonly canRemove: boolean;
-  readonly canCreateThreads: boolean;
-  readonly canSeeInternal: boolean;
-  readonly historyAccess: string;
-}
-
-export interface Member {
-  readonly id: string;
-  readonly role: string;
-  readonly leftAt?: number;
-  readonly permissions: Permissions;
-}
-
-export interface Visibility {
-  readonly type: string;
-  readonly ids?: readonly string[];
-  readonly roles?: readonly string[];
-}
+import type { Permissions, Visibility } from "../../client/index.js";
 
 /** Such as "sees everything since joining; may write, not invite or remove". */
 export function rightsOf(permissions: Permissions): string {

@@ -1,6 +1,7 @@
 /** The members of a conversation with what each may do, and the choice of those who see what one writes. */
 import { callerName } from "../../data/api.js";
-import { type Member, rightsOf } from "../../model/member-words.js";
+import type { Participant } from "../../data/shapes.js";
+import { rightsOf } from "../../model/member-words.js";
 import { firstLine, plural } from "../../model/words.js";
 import { Text } from "../../ui/text.js";
 
@@ -8,7 +9,7 @@ import { Text } from "../../ui/text.js";
 const PRINCIPAL = /^(?:user|admin|agent):/;
 
 interface MembersProps {
-  readonly members: readonly Member[];
+  readonly members: readonly Participant[];
   /** Of those who are in it now. A very long list is not told in full. */
   readonly count: number;
   /** Shows the turns as a member sees them; undefined where the caller cannot act as others. */
@@ -44,7 +45,7 @@ export function Members({ members, count, onLook }: MembersProps) {
 }
 
 interface AudienceProps {
-  readonly members: readonly Member[];
+  readonly members: readonly Participant[];
   /** Ids of those who see it; nobody is chosen: everybody does. */
   readonly value: readonly string[];
   readonly onChange: (ids: readonly string[]) => void;

@@ -2,7 +2,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { caller, callerName } from "../../data/api.js";
 import { MapConnection } from "../../data/map.js";
-import { audienceOf, type Member, type Visibility } from "../../model/member-words.js";
+import type { Conversation, ConversationTurn, Participant } from "../../data/shapes.js";
+import { audienceOf } from "../../model/member-words.js";
 import { ago, clock, plural } from "../../model/words.js";
 import { useKeys } from "../../nav/keys.js";
 import { go, href, route } from "../../nav/route.js";
@@ -14,29 +15,6 @@ import { Markdown, Text } from "../../ui/text.js";
 import { SearchButton } from "../parts/search-button.js";
 import { ErrorState, Waiting } from "../parts/states.js";
 import { Audience, Members } from "./members.js";
-
-interface Conversation {
-  readonly id: string;
-  readonly type: string;
-  readonly status: string;
-  readonly subject?: string;
-  readonly participantCount: number;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-  readonly createdBy: string;
-  readonly metadata: Readonly<Record<string, unknown>>;
-}
-
-interface Turn {
-  readonly id: string;
-  readonly participant: string;
-  readonly timestamp: number;
-  readonly contentType: string;
-  readonly content: unknown;
-  readonly threadId?: string;
-  readonly inReplyTo?: string;
-  readonly visibility?: Visibility;
-}
 
 type Which = "all" | "talk" | "tasks";
 
@@ -183,8 +161,8 @@ function Opened({
   readonly map: MapConnection;
   readonly changes: number;
 }) {
-  const [turns, setTurns] = useState<readonly Turn[]>([]);
-  const [members, setMembers] = useState<readonly Member[]>([]);
+  const [turns, setTurns] = useState<readonly ConversationTurn[]>([]);
+  const [members, setMembers] = useState<readonly Participant[]>([]);
   const [summary, setSummary] = useState<string | undefined>(undefined);
   const [thread, setThread] = useState<string | undefined>(undefined);
   const [text, setText] = useState("");
@@ -204,7 +182,9 @@ function Opened({
             eyes,
           );
     reader.ready
-      .then(() => reader.call<{ turns: Turn[] }>("mail/turns/list", { conversationId: id, limit: 500 }))
+      .then(() =>
+        reader.call<{ turns: ConversationTurn[] }>("mail/turns/list", { conversationId: id, limit: 500 }),
+      )
       .then(
         (page) => {
           if (current) setTurns(page.turns);
@@ -222,7 +202,7 @@ function Opened({
   }, [id, changes, eyes]);
   useEffect(() => {
     map
-      .call<{ participants?: Member[] }>("mail/get", {
+      .call<{ participants?: Participant[] }>("mail/get", {
         conversationId: id,
         include: { participants: true },
       })
@@ -365,7 +345,7 @@ function Opened({
   );
 }
 
-function VisibleTo({ turn }: { readonly turn: Turn }) {
+function VisibleTo({ turn }: { readonly turn: ConversationTurn }) {
   const names = audienceOf(turn.visibility, turn.participant);
   if (names === undefined) return null;
   return (
@@ -375,7 +355,7 @@ function VisibleTo({ turn }: { readonly turn: Turn }) {
   );
 }
 
-function Content({ turn }: { readonly turn: Turn }) {
+function Content({ turn }: { readonly turn: ConversationTurn }) {
   const { content } = turn;
   if (typeof content === "string") return <Markdown text={content} />;
   if (
